@@ -1,0 +1,148 @@
+package approval
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+)
+
+// ViewID names the shape of View.
+const ViewID = "browser.act.v1"
+
+// View is what the owner is shown of an act. Members that begin with Page or
+// Element quote the website; the rest is ours. Reference and revision never
+// appear (VIEW-04).
+type View struct {
+	View           string `json:"view"`
+	Described      bool   `json:"described"` // false: the element's description is lost and only Kind is known
+	Kind           string `json:"kind"`
+	PageOrigin     string `json:"page_origin,omitempty"`
+	PagePath       string `json:"page_path,omitempty"`
+	PageTitle      string `json:"page_title,omitempty"`
+	ElementRole    string `json:"element_role,omitempty"`
+	ElementName    string `json:"element_name,omitempty"`
+	ElementText    string `json:"element_text,omitempty"`
+	ElementContext string `json:"element_context,omitempty"`
+	Field          string `json:"field,omitempty"`
+	Text           string `json:"text,omitempty"`   // what will be typed
+	Option         string `json:"option,omitempty"` // what will be selected
+	Key            string `json:"key,omitempty"`
+	ScrollDeltaY   int    `json:"scroll_delta_y,omitempty"`
+	Redacted       bool   `json:"redacted,omitempty"` // Text or Option is withheld because it looks like a secret
+	Digest         string `json:"digest,omitempty"`   // SHA-256 of a text over 512 characters
+}
+
+// maxShown is how many characters of a text the owner is shown in full.
+const maxShown = 512
+
+// Describe makes the view of an act on an element of the observation, and its
+// one-line summary in our own words. An element that the observation does not
+// have yields a view that says so.
+func Describe(a action.Action, raw observe.Raw) (View, string) {
+	v := View{View: ViewID, Kind: string(a.Kind)}
+	d := raw.Document()
+	element, facts, ok := raw.Find(a.Ref)
+	page, err := site.ParseURL(d.URL)
+	if !ok || err != nil || d.Revision != a.ExpectedRevision {
+		return v, verb(a.Kind) + " an element that can no longer be described"
+	}
+	v.Described = true
+	v.PageOrigin, v.PagePath = page.Origin().String(), clean(page.Path(), 256)
+	v.PageTitle = clean(d.Title, 256)
+	v.ElementRole, v.ElementName = clean(element.Role, 64), clean(element.Name, 256)
+	if t := clean(facts.Text, 256); fold(t) != fold(v.ElementName) {
+		v.ElementText = t
+	}
+	v.ElementContext, v.Field = clean(facts.Context, 128), string(facts.FieldKind)
+	switch {
+	case a.Kind == action.Type && a.Value != nil:
+		v.Text, v.Redacted, v.Digest = shown(*a.Value, facts.FieldKind)
+	case a.Kind == action.Select && a.Value != nil:
+		v.Option, v.Redacted, v.Digest = shown(*a.Value, facts.FieldKind)
+	case a.Kind == action.Press && a.Key != nil:
+		v.Key = *a.Key
+	case a.Kind == action.Scroll && a.DeltaY != nil:
+		v.ScrollDeltaY = *a.DeltaY
+	}
+	return v, verb(a.Kind) + " " + roleWord(element.Role) + " on " + clean(page.Host(), 64) + clean(page.Path(), 64)
+}
+
+func verb(k action.Kind) string {
+	switch k {
+	case action.Click:
+		return "Click"
+	case action.Type:
+		return "Type into"
+	case action.Select:
+		return "Choose in"
+	case action.Check:
+		return "Tick"
+	case action.Press:
+		return "Press a key in"
+	case action.Scroll:
+		return "Scroll at"
+	}
+	return "Act on"
+}
+
+// roleWords is the closed set of role words a summary may use (section 2.7).
+var roleWords = map[string]bool{
+	"button": true, "link": true, "checkbox": true, "radio": true, "switch": true, "textbox": true,
+	"searchbox": true, "combobox": true, "listbox": true, "option": true, "menuitem": true,
+	"menuitemcheckbox": true, "menuitemradio": true, "tab": true, "slider": true, "spinbutton": true, "treeitem": true,
+}
+
+func roleWord(role string) string {
+	if !roleWords[role] {
+		return "an element"
+	}
+	if strings.ContainsRune("aeiou", rune(role[0])) {
+		return "an " + role
+	}
+	return "a " + role
+}
+
+// credentialShape finds a word for a secret followed by a value.
+var credentialShape = regexp.MustCompile(`(?i)\b(api[ _-]?key|secret|password|token|bearer)\b\s*[:=]\s*\S`)
+
+// shown is the text for the owner, whether it was withheld, and the digest of
+// a long one. A withheld value is never digested.
+func shown(value string, field observe.FieldKind) (text string, redacted bool, digest string) {
+	if field.Credential() || field == observe.FieldPayment || credentialShape.MatchString(value) {
+		return "", true, ""
+	}
+	runes := []rune(value)
+	if len(runes) <= maxShown {
+		return strip(value), false, ""
+	}
+	sum := sha256.Sum256([]byte(value))
+	return strip(string(runes[:maxShown])) + "…", false, hex.EncodeToString(sum[:])
+}
+
+// clean strips, folds white space and cuts to max characters.
+func clean(s string, max int) string {
+	s = strings.Join(strings.Fields(strip(s)), " ")
+	if r := []rune(s); len(r) > max {
+		return string(r[:max-1]) + "…"
+	}
+	return s
+}
+
+// strip removes control and format characters, with which a page could reorder
+// or hide what the owner reads; line breaks and tabs stay.
+func strip(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func fold(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }

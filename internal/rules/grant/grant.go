@@ -1,0 +1,57 @@
+// Package grant makes the permit without which nothing is dispatched: proof
+// that a policy decision or the owner authorized exactly one call (POL-02,
+// GATE-05).
+package grant
+
+import (
+	"time"
+
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/policy"
+)
+
+// Source says what authorized a call.
+type Source string
+
+const (
+	ByPolicy   Source = "policy"   // a read or a bounded scroll
+	ByApproval Source = "approval" // one owner decision
+)
+
+// Permit authorizes one call, identified by its digest. The zero Permit
+// authorizes nothing and is refused by every dispatch.
+type Permit struct {
+	source Source
+	ref    string
+	digest string
+}
+
+// FromPolicy turns an allowing decision into a permit for the request.
+func FromPolicy(d policy.Decision, r action.Request) (Permit, error) {
+	if d.Verdict != policy.Allow || r.Digest == "" {
+		return Permit{}, fault.New(fault.ActionNotAllowed, "The policy does not allow this call by itself. Nothing was sent.")
+	}
+	return Permit{source: ByPolicy, ref: policy.Version, digest: r.Digest}, nil
+}
+
+// FromApproval spends the approval on the request: it returns the permit and
+// the used approval, which must be stored in the transaction that records the
+// intent.
+func FromApproval(a approval.Approval, session string, generation int64, r action.Request, now time.Time) (Permit, approval.Approval, error) {
+	used, err := a.Use(session, r.Digest, generation, now)
+	if err != nil || r.Digest == "" {
+		return Permit{}, a, err
+	}
+	return Permit{source: ByApproval, ref: a.ID, digest: r.Digest}, used, nil
+}
+
+// For reports whether the permit authorizes the call with the digest.
+func (p Permit) For(digest string) bool { return p.source != "" && digest != "" && p.digest == digest }
+
+// Source is what authorized the call.
+func (p Permit) Source() Source { return p.source }
+
+// Ref is the id of the approval, or the version of the policy.
+func (p Permit) Ref() string { return p.ref }

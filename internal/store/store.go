@@ -1,0 +1,107 @@
+// Package store is the port to the orchestrator's metadata: profiles,
+// sign-ins, agent sessions, approvals, invocations, devices and the audit
+// trail. It holds no session material and no key (META-01). Every statement
+// carries tenant and principal; a row of another scope behaves exactly as an
+// absent one (META-04, PSM-11).
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/device"
+	"github.com/chaperone-agents/chaperone/internal/rules/profile"
+	"github.com/chaperone-agents/chaperone/internal/rules/run"
+)
+
+var (
+	// ErrAbsent: no such record in this scope.
+	ErrAbsent = errors.New("store: absent")
+	// ErrStale: the record changed since it was read; read it again.
+	ErrStale = errors.New("store: stale")
+	// ErrExists: the identifier, or a unique property, is taken.
+	ErrExists = errors.New("store: exists")
+	// ErrUnavailable: the database cannot be read or written (disk full, read
+	// only, corrupt). Nothing was stored.
+	ErrUnavailable = errors.New("store: unavailable")
+)
+
+// Store opens transactions.
+type Store interface {
+	// Tx runs fn in one serialised read-write transaction for the scope. The
+	// transaction is durable (synced) when Tx returns nil, and has no effect
+	// when it returns an error.
+	Tx(ctx context.Context, scope caller.Scope, fn func(Tx) error) error
+	// View runs fn on a consistent snapshot for the scope; writes fail.
+	View(ctx context.Context, scope caller.Scope, fn func(Tx) error) error
+	// Device finds a device by fingerprint in any scope, for authentication
+	// only. ErrAbsent if there is none.
+	Device(ctx context.Context, fingerprint string) (device.Device, error)
+	// Scopes lists the scopes that own anything, for recovery at start.
+	Scopes(ctx context.Context) ([]caller.Scope, error)
+	Close() error
+}
+
+// Tx is one transaction of one scope. Records passed in must carry that scope.
+// Lists are newest first and hold at most limit rows (1 to 200).
+type Tx interface {
+	InsertProfile(profile.Profile) error // ErrExists also when another live profile has the same ProviderRef
+	Profile(id string) (profile.Profile, error)
+	Profiles(limit int) ([]profile.Profile, error)
+	// UpdateProfile replaces the record if its generation is still expected;
+	// ErrStale otherwise.
+	UpdateProfile(p profile.Profile, expected int64) error
+	// DeleteProfile removes the record if its generation is still expected.
+	DeleteProfile(id string, expected int64) error
+
+	InsertCeremony(ceremony.Ceremony) error
+	Ceremony(id string) (ceremony.Ceremony, error)
+	// LatestCeremony is the newest of the profile; ErrAbsent if there was none.
+	LatestCeremony(profileID string) (ceremony.Ceremony, error)
+	// UpdateCeremony replaces status and times if the status is still expected.
+	UpdateCeremony(c ceremony.Ceremony, expected ceremony.Status) error
+
+	InsertSession(run.Session) error
+	Session(id string) (run.Session, error)
+	// Sessions lists live sessions only when live is true, of one profile only
+	// when profileID is not empty.
+	Sessions(profileID string, live bool, limit int) ([]run.Session, error)
+	EndSession(id string, at time.Time) error // ending an ended session changes nothing
+
+	InsertApproval(approval.Approval) error
+	Approval(id string) (approval.Approval, error)
+	// OpenApproval is the pending or approved one of the session with the
+	// digest; ErrAbsent if there is none. At most one exists.
+	OpenApproval(sessionID, digest string) (approval.Approval, error)
+	// LastApproval is the newest of the session with the digest, in any status.
+	LastApproval(sessionID, digest string) (approval.Approval, error)
+	// Approvals lists those with one of the statuses, or all when none is
+	// named; sessionID narrows when not empty.
+	Approvals(sessionID string, limit int, statuses ...approval.Status) ([]approval.Approval, error)
+	// UpdateApproval replaces the record if its status is still expected.
+	UpdateApproval(a approval.Approval, expected approval.Status) error
+
+	InsertInvocation(run.Invocation) error
+	// FinishInvocation stores outcome, code and time of a running invocation;
+	// ErrStale if it is finished already.
+	FinishInvocation(run.Invocation) error
+	RunningInvocations(limit int) ([]run.Invocation, error)
+	Invocations(sessionID string, limit int) ([]run.Invocation, error)
+
+	InsertDevice(device.Device) error
+	Devices(limit int) ([]device.Device, error)
+	RevokeDevice(fingerprint string, at time.Time) error
+	SeenDevice(fingerprint string, at time.Time) error
+
+	// Append writes an audit entry and returns it with its number.
+	Append(audit.Entry) (audit.Entry, error)
+	// Audit lists entries with a number above after, oldest first.
+	Audit(after int64, limit int) ([]audit.Entry, error)
+	// AuditTail lists the newest entries, oldest of them first.
+	AuditTail(limit int) ([]audit.Entry, error)
+}
