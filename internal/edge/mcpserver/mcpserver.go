@@ -1,0 +1,190 @@
+// Package mcpserver serves the browser tools over the Model Context Protocol:
+// streamable HTTP at /mcp, and the byte stream of a stdio client tunnelled
+// through one websocket at /mcp/stdio. Both authenticate the paired device of
+// one agent session and speak to the same broker (CAP-01, TOOL-01 to TOOL-04,
+// TOOL-07, GOAL-03, OBS results of section 2.2 of the requirements).
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
+	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/secret"
+	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
+)
+
+// Config of the MCP endpoints; every member is needed.
+type Config struct {
+	Broker       *broker.Broker
+	Authenticate func(context.Context, secret.Text) (caller.Caller, error)
+	Version      string
+	Names        Names // default spelling; ?tool-names=dotted|underscore overrides it
+	Log          *slog.Logger
+}
+
+const (
+	maxBody  = 256 << 10 // bytes of one request of an agent
+	endTime  = 40 * time.Second
+	idleTime = 2 * time.Hour
+)
+
+// Server serves agents.
+type Server struct {
+	Config
+	mu      sync.Mutex
+	clients map[clientKey]http.Handler
+}
+
+// clientKey keeps the transport sessions of one device away from another's: an
+// Mcp-Session-Id is worth nothing without the credential it began with.
+type clientKey struct {
+	device string
+	names  Names
+}
+
+// New checks the configuration.
+func New(c Config) (*Server, error) {
+	if c.Broker == nil || c.Authenticate == nil || c.Log == nil || (c.Names != Dotted && c.Names != Underscore) {
+		return nil, errors.New("mcpserver: the configuration is incomplete")
+	}
+	return &Server{Config: c, clients: map[clientKey]http.Handler{}}, nil
+}
+
+// Mount adds /mcp and /mcp/stdio to a mux that is behind an httpx.Guard.
+func (s *Server) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("/mcp", s.serveHTTP)
+	mux.HandleFunc("GET /mcp/stdio", s.serveStdio)
+}
+
+// agent authenticates the request as an agent device.
+func (s *Server) agent(r *http.Request) (caller.Caller, Names, error) {
+	c, err := s.Authenticate(r.Context(), httpx.Bearer(r))
+	if err != nil {
+		return c, "", err
+	}
+	if c.Role != caller.Agent || c.Session == "" {
+		return c, "", fault.New(fault.Forbidden, "This is the agents' endpoint. Use the credential of an agent session.")
+	}
+	names := s.Names
+	if n := Names(r.URL.Query().Get("tool-names")); n == Dotted || n == Underscore {
+		names = n
+	}
+	return c, names, nil
+}
+
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	c, names, err := s.agent(r)
+	if err != nil {
+		httpx.Fail(w, err)
+		return
+	}
+	key := clientKey{device: c.Device, names: names}
+	s.mu.Lock()
+	h := s.clients[key]
+	if h == nil {
+		h = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server(c, names) },
+			&mcp.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody})
+		s.clients[key] = h
+	}
+	s.mu.Unlock()
+	h.ServeHTTP(w, r)
+}
+
+// serveStdio lends the connection of a stdio client the life of its agent
+// session: when one ends, so does the other.
+func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
+	c, names, err := s.agent(r)
+	if err != nil {
+		httpx.Fail(w, err)
+		return
+	}
+	ws, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return // Accept has answered
+	}
+	ws.SetReadLimit(maxBody)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	conn := websocket.NetConn(ctx, ws, websocket.MessageText)
+	defer conn.Close()
+	session, err := s.server(c, names).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+	if err == nil {
+		session.Wait() // an error here is the client going away
+	}
+	ending, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer done()
+	if err := s.Broker.End(ending, c); err != nil {
+		s.Log.Warn("agent session not ended", "session", c.Session, "code", fault.CodeOf(err))
+	}
+}
+
+// server is the MCP server of one agent session.
+func (s *Server) server(c caller.Caller, names Names) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "chaperone", Title: "Chaperone", Version: s.Version},
+		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	for _, t := range tools {
+		server.AddTool(t.definition(names), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, c, t, r), nil
+		})
+	}
+	return server
+}
+
+func (s *Server) call(ctx context.Context, c caller.Caller, t tool, r *mcp.CallToolRequest) *mcp.CallToolResult {
+	waiting, done := context.WithCancel(ctx)
+	defer done()
+	view, err := s.Broker.Call(ctx, c, t.name, r.Params.Arguments, func(p broker.Pending) { go announce(waiting, r, p) })
+	if err != nil {
+		return result(refusalOf(err), true)
+	}
+	return result(view, false)
+}
+
+// refusal is the JSON of a tool error.
+type refusal struct {
+	Code      fault.Code `json:"code"`
+	Message   string     `json:"message"`
+	Retryable bool       `json:"retryable"`
+	Approval  *waiting   `json:"approval,omitempty"`
+}
+
+type waiting struct {
+	ID        string    `json:"id"`
+	URL       string    `json:"url"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+func refusalOf(err error) refusal {
+	e := fault.Public(err)
+	r := refusal{Code: e.Code, Message: e.Public, Retryable: e.Retryable}
+	if p, ok := errors.AsType[*broker.PendingError](err); ok {
+		r.Approval = &waiting{ID: p.ApprovalID, URL: p.Address, ExpiresAt: p.ExpiresAt.UTC().Truncate(time.Second)}
+	}
+	return r
+}
+
+// result is one text block of compact JSON and the same object as structured
+// content.
+func result(v any, isError bool) *mcp.CallToolResult {
+	body, err := encode(v)
+	if err != nil {
+		body, _ = encode(refusalOf(err)) // a refusal is three plain members: it encodes
+		isError = true
+	}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(body)}},
+		StructuredContent: json.RawMessage(body),
+		IsError:           isError,
+	}
+}
