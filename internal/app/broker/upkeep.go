@@ -86,16 +86,24 @@ func (b *Broker) End(ctx context.Context, c caller.Caller) error {
 		return public(err)
 	}
 	b.Hub.Changed(c.Scope)
-	s := b.session(c)
+	return b.CloseSession(ctx, c.Scope, c.Session)
+}
+
+// CloseSession closes the browser that an agent session holds, if any, after
+// the call in flight has ended; a healthy profile is sealed. The session itself
+// stays as the store has it.
+func (b *Broker) CloseSession(ctx context.Context, scope caller.Scope, sessionID string) error {
+	b.mu.Lock()
+	s := b.sessions[sessionID]
+	b.mu.Unlock()
+	if s == nil || s.caller.Scope != scope {
+		return nil
+	}
 	if err := s.lock(ctx); err != nil {
-		return err
+		return fault.Wrap(fault.ProviderUnavailable, "The agent's browser is still busy and was not closed.", err).Retry()
 	}
 	defer s.unlock()
-	defer func() {
-		b.mu.Lock()
-		delete(b.sessions, c.Session)
-		b.mu.Unlock()
-	}()
+	s.forget()
 	return b.release(ctx, s)
 }
 
