@@ -220,6 +220,7 @@ func (p *Page) Evidence(ctx context.Context) (ceremony.Evidence, error) {
 		ChallengeVisible: doc.Challenge,
 		OnAllowedOrigin:  err == nil && p.spec.Origins.Has(u.Origin()),
 		StoragePresent:   !p.material.Empty(),
+		Origin:           u.Origin().String(),
 	}, nil
 }
 

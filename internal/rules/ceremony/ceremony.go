@@ -64,6 +64,10 @@ type Evidence struct {
 	ChallengeVisible    bool // a password or one-time-code field, a CAPTCHA, a consent or second-factor request
 	OnAllowedOrigin     bool
 	StoragePresent      bool // at least one cookie or storage item
+	// Origin is where the main frame is, such as https://wiki.example.org, as
+	// the browser itself reports it; empty when unknown. It is shown to the
+	// owner and decides nothing.
+	Origin string
 }
 
 // Ready is the evidence rule READY-01. Without evidence a sign-in is never
