@@ -60,3 +60,13 @@ func TestText(t *testing.T) {
 		report(t, checkText(f))
 	}
 }
+
+// TRUST-03: each guarantee of the threat model names tests that exist.
+func TestGuaranteesNameTests(t *testing.T) {
+	files := sources(t)
+	i := slices.IndexFunc(files, func(f source) bool { return f.name == "docs/threat-model.md" })
+	if i < 0 {
+		t.Fatal("there is no threat model")
+	}
+	report(t, checkGuarantees(files[i], files))
+}

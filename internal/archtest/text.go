@@ -8,7 +8,7 @@ import (
 )
 
 // requirementID is the form in which tests and comments cite a requirement.
-var requirementID = regexp.MustCompile(`\b[A-Z]{2,8}-\d{2}[a-z]?\b`)
+var requirementID = regexp.MustCompile(`(?:\b|Test|_)[A-Z]{2,8}[-_]?\d{2}(?:\D|$)`)
 
 // maxLines is the length from which a file is split.
 const maxLines = 450
@@ -48,10 +48,26 @@ func checkText(f source) []string {
 			out = append(out, checkTestLine(f.name, n+1, line)...)
 		}
 	}
+	if path.Ext(f.name) == ".go" && !ownTests(f.name) {
+		out = append(out, checkSkips(f)...)
+	}
 	if path.Ext(f.name) == ".go" && len(lines)-1 > maxLines && !generated(f.text) {
 		out = append(out, fmt.Sprintf("%s has %d lines; split it below %d", f.name, len(lines)-1, maxLines))
 	}
 	return out
+}
+
+// mayFail matches the condition under which a test may be skipped: not in CI.
+var mayFail = regexp.MustCompile(`"CI"`)
+
+var skipping = regexp.MustCompile(`\.Skip(f|Now)?\(`)
+
+// checkSkips allows skipping only in files that ask first whether this is CI.
+func checkSkips(f source) []string {
+	if tests(f.name) && skipping.MatchString(f.text) && !mayFail.MatchString(f.text) {
+		return []string{f.name + " skips a test without asking whether this is CI"}
+	}
+	return nil
 }
 
 var sleeping = regexp.MustCompile(`\btime\.Sleep\(`)
