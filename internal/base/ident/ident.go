@@ -5,6 +5,7 @@ package ident
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 
 	"github.com/google/uuid"
@@ -12,6 +13,17 @@ import (
 
 // New returns a random (version 4) UUID in its lower-case hyphenated form.
 func New() string { return uuid.NewString() }
+
+// Derived returns the UUID (version 5) that belongs to the parts: the same
+// parts always give the same one, and no two lists of parts share one.
+func Derived(parts ...string) string {
+	var name []byte
+	for _, p := range parts {
+		name = binary.AppendUvarint(name, uint64(len(p)))
+		name = append(name, p...)
+	}
+	return uuid.NewSHA1(uuid.NameSpaceOID, name).String()
+}
 
 // Valid reports whether s is a UUID in the lower-case hyphenated form, the
 // only spelling that routes and records accept.
