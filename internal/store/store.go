@@ -42,21 +42,27 @@ type Store interface {
 	// Device finds a device by fingerprint in any scope, for authentication
 	// only. ErrAbsent if there is none.
 	Device(ctx context.Context, fingerprint string) (device.Device, error)
-	// Scopes lists the scopes that own anything, for recovery at start.
+	// Scopes lists the scopes that own a profile, session or device, for
+	// recovery at start.
 	Scopes(ctx context.Context) ([]caller.Scope, error)
 	Close() error
 }
 
-// Tx is one transaction of one scope. Records passed in must carry that scope.
-// Lists are newest first and hold at most limit rows (1 to 200).
+// Tx is one transaction of one scope; a record passed in that carries another
+// scope is ErrAbsent. Lists hold at most limit rows (1 to 200), newest first,
+// where newest is the order of insertion. Times are kept to the microsecond, in
+// UTC. ErrAbsent of the record itself, ErrStale, and ErrExists of an insert leave
+// the transaction usable; after any other failure Tx fails whatever fn returns.
 type Tx interface {
 	InsertProfile(profile.Profile) error // ErrExists also when another live profile has the same ProviderRef
 	Profile(id string) (profile.Profile, error)
 	Profiles(limit int) ([]profile.Profile, error)
-	// UpdateProfile replaces the record if its generation is still expected;
-	// ErrStale otherwise.
+	// UpdateProfile replaces the record if its generation is still expected, and
+	// the new one is no lower; ErrStale otherwise. ErrExists when another live
+	// profile has the same ProviderRef.
 	UpdateProfile(p profile.Profile, expected int64) error
-	// DeleteProfile removes the record if its generation is still expected.
+	// DeleteProfile removes the record and its ceremonies if its generation is
+	// still expected.
 	DeleteProfile(id string, expected int64) error
 
 	InsertCeremony(ceremony.Ceremony) error
@@ -83,9 +89,12 @@ type Tx interface {
 	// Approvals lists those with one of the statuses, or all when none is
 	// named; sessionID narrows when not empty.
 	Approvals(sessionID string, limit int, statuses ...approval.Status) ([]approval.Approval, error)
-	// UpdateApproval replaces the record if its status is still expected.
+	// UpdateApproval stores status, reason, decision and times if the status is
+	// still expected. What the approval is bound to never changes.
 	UpdateApproval(a approval.Approval, expected approval.Status) error
 
+	// InsertInvocation: ErrExists also when the approval authorized another
+	// invocation already (GATE-07).
 	InsertInvocation(run.Invocation) error
 	// FinishInvocation stores outcome, code and time of a running invocation;
 	// ErrStale if it is finished already.
@@ -94,8 +103,10 @@ type Tx interface {
 	Invocations(sessionID string, limit int) ([]run.Invocation, error)
 
 	InsertDevice(device.Device) error
-	Devices(limit int) ([]device.Device, error)
-	RevokeDevice(fingerprint string, at time.Time) error
+	// Devices lists those that can still authenticate only when live is true:
+	// not revoked, and not bound to a session that ended.
+	Devices(live bool, limit int) ([]device.Device, error)
+	RevokeDevice(fingerprint string, at time.Time) error // revoking a revoked device changes nothing
 	SeenDevice(fingerprint string, at time.Time) error
 
 	// Append writes an audit entry and returns it with its number.

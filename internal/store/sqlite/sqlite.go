@@ -1,0 +1,110 @@
+// Package sqlite keeps the orchestrator's metadata in one SQLite file, the
+// embedded default (META-01 to META-05, PSM-07, PSM-11, REL-01, GATE-07).
+//
+// One connection writes and a few read. A write transaction takes the write
+// lock when it begins (BEGIN IMMEDIATE), so transactions are serialised, and it
+// is synced to disk when it returns. All SQL is in the files named after
+// their records; the scope is the first two parameters of every statement and
+// is bound in one place, so that no statement can be run without it.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/store"
+)
+
+// Store implements store.Store.
+type Store struct {
+	log         *slog.Logger
+	write, read pool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// pool is the connections of one kind with their prepared statements.
+type pool struct {
+	db         *sql.DB
+	statements map[string]*sql.Stmt
+}
+
+// statements lists every statement; one that is not listed cannot be run.
+func statements() []string {
+	return slices.Concat(profileStatements(), ceremonyStatements(), sessionStatements(), approvalStatements(),
+		invocationStatements(), deviceStatements(), auditStatements(), scopeStatements())
+}
+
+func (p *pool) prepare() error {
+	p.statements = make(map[string]*sql.Stmt)
+	for _, query := range statements() {
+		s, err := p.db.Prepare(query)
+		if err != nil {
+			return fmt.Errorf("prepare %q: %w", query, err)
+		}
+		p.statements[query] = s
+	}
+	return nil
+}
+
+// Tx implements store.Store.
+func (s *Store) Tx(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	return s.write.run(ctx, scope, false, fn)
+}
+
+// View implements store.Store.
+func (s *Store) View(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	return s.read.run(ctx, scope, true, fn)
+}
+
+func (p *pool) run(ctx context.Context, scope caller.Scope, readOnly bool, fn func(store.Tx) error) error {
+	if !scope.Valid() {
+		return errors.New("sqlite: the scope is not valid")
+	}
+	begun, err := p.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: readOnly})
+	if err != nil {
+		return translate(err)
+	}
+	defer begun.Rollback() // also when fn panics; does nothing after Commit
+	t := &tx{ctx: ctx, sql: begun, statements: p.statements, scope: scope, readOnly: readOnly}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if t.broken != nil {
+		return t.broken
+	}
+	return translate(begun.Commit())
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	var errs []error
+	// Readers first: the last connection folds the log into the file.
+	for _, p := range []pool{s.read, s.write} {
+		if p.db != nil {
+			errs = append(errs, p.db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Scopes implements store.Store.
+func (s *Store) Scopes(ctx context.Context) ([]caller.Scope, error) {
+	rows, err := s.read.statements[selectScopes].QueryContext(ctx)
+	return collect(rows, err, func(r row) (c caller.Scope, err error) {
+		return c, r.Scan(&c.Tenant, &c.Principal)
+	})
+}
+
+const selectScopes = `
+SELECT tenant_id, principal_id FROM browser_profiles
+UNION SELECT tenant_id, principal_id FROM sessions
+UNION SELECT tenant_id, principal_id FROM devices
+ORDER BY tenant_id, principal_id`
+
+func scopeStatements() []string { return []string{selectScopes} }
