@@ -113,12 +113,14 @@ func wait(t testing.TB, done <-chan struct{}, what string) {
 	}
 }
 
-// inside lists the processes of the machine whose pid namespace is ns.
+// inside lists the processes of the machine whose pid namespace is ns, except
+// dead ones that somebody else's process 1 has yet to reap.
 func inside(ns string) []string {
 	var found []string
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
 	for _, l := range links {
-		if to, err := os.Readlink(l); err == nil && to == ns {
+		stat, _ := os.ReadFile(filepath.Join(filepath.Dir(l), "..", "stat"))
+		if to, err := os.Readlink(l); err == nil && to == ns && !strings.Contains(string(stat), ") Z ") {
 			found = append(found, l)
 		}
 	}
