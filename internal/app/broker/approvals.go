@@ -34,10 +34,10 @@ func (b *Broker) await(ctx context.Context, c caller.Caller, bound binding, r ac
 		return !fault.Is(verdict, fault.ApprovalPending), nil
 	})
 	switch {
-	case err == nil:
-		return verdict
 	case ctx.Err() != nil:
 		return fault.Wrap(fault.ApprovalPending, "The call was cancelled while it waited for the owner. Nothing was sent.", ctx.Err()).Retry()
+	case err == nil:
+		return verdict
 	}
 	return &PendingError{Pending: pending, fault: fault.New(fault.ApprovalPending,
 		"The owner has not decided yet. Nothing was sent. Repeat the identical call, without observing in between, to go on waiting for the same decision.").Retry()}

@@ -34,6 +34,7 @@ type Config struct {
 	Hub          *notify.Hub
 	ApprovalWait time.Duration          // how long a call waits for the owner before it answers approval_pending
 	ApprovalURL  func(id string) string // where the owner decides
+	Headless     bool                   // leases of profiles without a display
 	ApproveAll   bool                   // development mode only: the owner's answer is always yes
 	Budget       int                    // bytes of one result; 0 means 64 KiB
 	Now          func() time.Time       // nil means time.Now

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -48,6 +49,9 @@ func public(err error) error {
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fault.Wrap(fault.ProviderUnavailable, "The call was cancelled before anything was sent.", err).Retry()
 	}
 	return fault.Wrap(fault.ProviderUnavailable, "Chaperone could not write its records, so nothing was done. The owner can look at the log.", err).Retry()
 }

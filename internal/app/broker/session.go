@@ -144,7 +144,11 @@ func (b *Broker) acquire(ctx context.Context, s *session, bound binding) (browse
 		Scope: s.caller.Scope, ProfileID: bound.session.ProfileID, ProviderRef: bound.profile.ProviderRef,
 		RunID: bound.session.ID, Attempt: s.attempt, Origins: bound.session.Origins,
 	}
-	return b.Service.Acquire(ctx, key, bound.session.Headed || !key.Ephemeral(), b.Now().Add(lease.MaxStep))
+	headed := bound.session.Headed
+	if !key.Ephemeral() {
+		headed = !b.Headless
+	}
+	return b.Service.Acquire(ctx, key, headed, b.Now().Add(lease.MaxStep))
 }
 
 // release closes the session's lease, which seals a healthy profile.

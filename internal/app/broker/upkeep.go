@@ -5,7 +5,6 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
-	"github.com/chaperone-agents/chaperone/internal/rules/approval"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/store"
@@ -53,40 +52,6 @@ func (b *Broker) tend(ctx context.Context, s *session) {
 		}
 		s.lease.ExpiresAt = renewed.ExpiresAt
 	}
-}
-
-// End ends an agent session: its approvals are void, its lease is closed and
-// sealed if healthy. Ending an ended session changes nothing.
-func (b *Broker) End(ctx context.Context, c caller.Caller) error {
-	now := b.Now()
-	err := b.Store.Tx(ctx, c.Scope, func(tx store.Tx) error {
-		s, err := tx.Session(c.Session)
-		if err != nil || !s.Live() {
-			return err
-		}
-		if err := tx.EndSession(c.Session, now); err != nil {
-			return err
-		}
-		open, err := tx.Approvals(c.Session, 200, approval.Pending, approval.Approved)
-		if err != nil {
-			return err
-		}
-		for _, a := range open {
-			if err := tx.UpdateApproval(a.Cancel(), a.Status); err != nil {
-				return err
-			}
-		}
-		if err := tx.RevokeDevice(c.Device, now); err != nil {
-			return err
-		}
-		_, err = tx.Append(audit.Entry{Scope: c.Scope, At: now, Kind: audit.SessionEnded, Device: c.Device, Subject: c.Session})
-		return err
-	})
-	if err != nil {
-		return public(err)
-	}
-	b.Hub.Changed(c.Scope)
-	return b.CloseSession(ctx, c.Scope, c.Session)
 }
 
 // CloseSession closes the browser that an agent session holds, if any, after

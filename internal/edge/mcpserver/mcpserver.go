@@ -28,6 +28,7 @@ import (
 type Config struct {
 	Broker       *broker.Broker
 	Authenticate func(context.Context, secret.Text) (caller.Caller, error)
+	EndSession   func(context.Context, caller.Caller) error // the stdio client of the session has gone
 	Version      string
 	Names        Names // default spelling; ?tool-names=dotted|underscore overrides it
 	Log          *slog.Logger
@@ -55,7 +56,7 @@ type clientKey struct {
 
 // New checks the configuration.
 func New(c Config) (*Server, error) {
-	if c.Broker == nil || c.Authenticate == nil || c.Log == nil || (c.Names != Dotted && c.Names != Underscore) {
+	if c.Broker == nil || c.Authenticate == nil || c.EndSession == nil || c.Log == nil || (c.Names != Dotted && c.Names != Underscore) {
 		return nil, errors.New("mcpserver: the configuration is incomplete")
 	}
 	return &Server{Config: c, clients: map[clientKey]http.Handler{}}, nil
@@ -116,7 +117,7 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 	ws.SetReadLimit(maxBody)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	conn := websocket.NetConn(ctx, ws, websocket.MessageText)
+	conn := websocket.NetConn(ctx, ws, websocket.MessageBinary)
 	defer conn.Close()
 	session, err := s.server(c, names).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
 	if err == nil {
@@ -124,7 +125,7 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 	}
 	ending, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer done()
-	if err := s.Broker.End(ending, c); err != nil {
+	if err := s.EndSession(ending, c); err != nil {
 		s.Log.Warn("agent session not ended", "session", c.Session, "code", fault.CodeOf(err))
 	}
 }

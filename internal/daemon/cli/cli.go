@@ -1,0 +1,201 @@
+// Package cli is the owner's command line: a client of the owner API, the
+// starter of everything (`up`), and the bridge that gives an agent its MCP
+// server (`mcp`). It holds a paired device's credential and nothing else
+// (design section 1).
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/chaperone-agents/chaperone/client"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/secret"
+	"github.com/chaperone-agents/chaperone/internal/base/version"
+	"github.com/chaperone-agents/chaperone/internal/daemon/child"
+	"github.com/chaperone-agents/chaperone/internal/daemon/datadir"
+	"github.com/chaperone-agents/chaperone/internal/daemon/up"
+)
+
+type commands struct {
+	Data    string           `help:"Folder that holds everything of one owner." default:"${data}" type:"path" env:"CHAPERONE_DATA"`
+	Version kong.VersionFlag `help:"Print the version and exit."`
+
+	Up        upCommand        `cmd:"" help:"Start Chaperone for one owner and keep it running."`
+	Profile   profileCommand   `cmd:"" help:"Create, list, show, revoke and delete profiles."`
+	Signin    signinCommand    `cmd:"" help:"Sign in to a profile's website, unseen by any agent."`
+	Approvals approvalsCommand `cmd:"" help:"Decide what agents may do."`
+	Mcp       mcpCommand       `cmd:"" help:"Serve MCP over stdio for one agent, bound to one profile."`
+	Sessions  sessionsCommand  `cmd:"" help:"List and end agent sessions; make one for streamable HTTP."`
+	Devices   devicesCommand   `cmd:"" help:"List and revoke paired devices."`
+	Audit     auditCommand     `cmd:"" help:"Read the audit trail."`
+	Console   consoleCommand   `cmd:"" help:"Print an address that logs in to the console once."`
+	Stop      stopCommand      `cmd:"" help:"Stop every agent now: end sessions, void approvals, close browsers."`
+	Doctor    doctorCommand    `cmd:"" help:"Check this machine and say how to mend what is missing."`
+}
+
+// environment is what a command runs in.
+type environment struct {
+	ctx    context.Context
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	bin    string // folder of the programs
+	data   string
+	log    *slog.Logger
+}
+
+// Main runs the command line and returns the exit status: 0 done, 1 internal,
+// 2 wrong usage, 3 no such record, 4 not allowed, 5 conflict with the present
+// state, 6 not available now, 7 the answer or outcome was no.
+func Main(args []string) int {
+	ctx, cancel := child.Context(false)
+	defer cancel()
+	env := &environment{ctx: ctx, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	env.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if exe, err := os.Executable(); err == nil {
+		env.bin = filepath.Dir(exe)
+	}
+	var c commands
+	parser, err := kong.New(&c,
+		kong.Name("chaperone"), kong.UsageOnError(),
+		kong.Description("Let an agent work on websites you are signed in to, without your credentials and never behind your back."),
+		kong.Vars{"version": "chaperone " + version.String(), "data": datadir.Default()},
+	)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaperone:", err)
+		return 1
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		parser.FatalIfErrorf(err) // prints usage and exits with kong's usage status
+	}
+	env.data = c.Data
+	if err := parsed.Run(env); err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return 0
+		}
+		fmt.Fprintln(env.stderr, "chaperone:", message(err))
+		return status(err)
+	}
+	return 0
+}
+
+// errNo is an outcome that is no failure of the program.
+type errNo struct{ text string }
+
+func (e errNo) Error() string { return e.text }
+
+func message(err error) string {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return e.Public
+	}
+	return err.Error()
+}
+
+// statuses is the third table from fault codes (design section 3): to exit
+// status.
+var statuses = map[fault.Code]int{
+	fault.NotFound: 3, fault.Unauthenticated: 4, fault.Forbidden: 4,
+	fault.Conflict: 5, fault.InvalidTransition: 5,
+	fault.MalformedRequest: 2, fault.ArgumentsInvalid: 2, fault.URLDisallowed: 2,
+	fault.PayloadTooLarge: 2, fault.UnsupportedMedia: 2,
+	fault.ProviderUnavailable: 6, fault.ProfileUnavailable: 6, fault.SiteUnreachable: 6,
+	fault.AuthenticationRequired: 7, fault.NeedsUser: 7, fault.ApprovalPending: 7, fault.ApprovalDenied: 7,
+	fault.ApprovalExpired: 7, fault.NavigationCancelled: 7, fault.PageChanged: 7, fault.ElementNotFound: 7,
+	fault.ActionNotAllowed: 7, fault.OutcomeUnknown: 7,
+	fault.OutputInvalid: 1, fault.Internal: 1,
+}
+
+func status(err error) int {
+	if _, no := errors.AsType[errNo](err); no {
+		return 7
+	}
+	if s, ok := statuses[fault.CodeOf(err)]; ok {
+		return s
+	}
+	return 1
+}
+
+// connection is the owner API of a running Chaperone.
+type connection struct {
+	api     *client.ClientWithResponses
+	running up.Running
+}
+
+// connect finds the Chaperone that runs in the data folder.
+func (e *environment) connect() (*connection, error) {
+	dir, err := datadir.At(e.data)
+	if err != nil {
+		return nil, err
+	}
+	running, err := up.Find(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.Newf(fault.ProviderUnavailable, "Chaperone is not running in %s. Start it with: chaperone up", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.open(dir, running)
+}
+
+func (e *environment) open(dir datadir.Dir, running up.Running) (*connection, error) {
+	credential, err := os.ReadFile(dir.OwnerCredential())
+	if err != nil {
+		return nil, fmt.Errorf("the owner's credential cannot be read: %w", err)
+	}
+	api, err := client.New(client.Config{
+		BaseURL: running.Console, Credential: secret.NewText(strings.TrimSpace(string(credential))),
+		HTTP: &http.Client{Timeout: 45 * time.Second},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &connection{api: api, running: running}, nil
+}
+
+// answer is what every generated response type has.
+type answer interface {
+	StatusCode() int
+	GetBody() []byte
+}
+
+// check turns an error answer into a fault with the server's code and words.
+func check(r answer, err error) error {
+	if err != nil {
+		return fault.Wrap(fault.ProviderUnavailable, "Chaperone does not answer. Is `chaperone up` still running?", err)
+	}
+	if r.StatusCode() < 300 {
+		return nil
+	}
+	var e struct {
+		Error struct {
+			Code    fault.Code `json:"code"`
+			Message string     `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(r.GetBody(), &e) != nil || !fault.Known(e.Error.Code) {
+		return fault.Newf(fault.Internal, "Chaperone answered with status %d.", r.StatusCode())
+	}
+	return fault.New(e.Error.Code, e.Error.Message)
+}
+
+// printJSON writes an answer as it came, indented.
+func (e *environment) printJSON(v any) error {
+	enc := json.NewEncoder(e.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
