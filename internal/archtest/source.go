@@ -52,6 +52,9 @@ func checkPackage(files []source) []string {
 		parsed = append(parsed, file)
 		commented = commented || file.Doc != nil
 		out = append(out, checkInits(f.name, file)...)
+		if !within(f.name, testkit) {
+			out = append(out, checkBanned(f.name, file)...)
+		}
 		if within(f.name, "internal/rules") {
 			out = append(out, checkPure(f.name, file)...)
 		}

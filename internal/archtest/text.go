@@ -21,15 +21,22 @@ var unwanted = []struct {
 	except  func(name string) bool
 }{
 	{"switches Chromium's sandbox off", regexp.MustCompile(`["']--?no-sandbo[x]|disable-setuid-sandbo[x]`), ownTests},
-	{"switches certificate checks off", regexp.MustCompile(`InsecureSkipVerif[y]|ignore-certificate-error[s]`), tests},
+	{"switches certificate checks off", regexp.MustCompile(`InsecureSkipVerif[y]|ignore-certificate-error[s]($|[^-])`), tests},
 	{"names a folder of one machine", regexp.MustCompile(`/wor[k]/|/roo[t]/|/hom[e]/[a-z]+/|/User[s]/[a-z]+/`), nil},
 	{"names a package registry", regexp.MustCompile(`proxy\.golan[g]|registry\.npmj[s]|deb\.debia[n]`), nil},
+	{"puts text into a page as markup, or as code", regexp.MustCompile(`\b(inner|outer)HTM[L]\b|insertAdjacentHTM[L]|document\.writ[e]|\beva[l]\(|new Functio[n]\(`), notWeb},
+	{"has inline script or style, which the content policy forbids", regexp.MustCompile(`<script>|<style|\sstyle=|\son[a-z]+=["']`), notWeb},
 	{"leaves work open", regexp.MustCompile(`\b(TOD[O]|FIXM[E]|XX[X])\b`), nil},
 }
 
 // tests reports whether the file is a test or part of the testkit.
 func tests(name string) bool {
 	return strings.HasSuffix(name, "_test.go") || within(name, testkit)
+}
+
+// notWeb reports whether the file is none of our own pages and page scripts.
+func notWeb(name string) bool {
+	return !within(name, "web") && !within(name, "internal/browser/pagejs/js")
 }
 
 func ownTests(name string) bool { return within(name, "internal/archtest") }
