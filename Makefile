@@ -9,7 +9,7 @@ DEMO    := $(GO) run ./internal/testkit/demo --bin bin --out out/demo
 # The race detector needs a C compiler; without one the tests run without it.
 RACE    ?= $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build check lint test demo demo-practice demo-mediawiki bench clean
+.PHONY: help build check lint generate test demo demo-practice demo-mediawiki bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ check: ## formatting, vet, linter and architecture rules: seconds
 
 lint: bin/tools/staticcheck
 	bin/tools/staticcheck ./...
+
+generate: ## write the code that api/openapi.yaml describes
+	$(GO) generate ./...
 
 bin/tools/staticcheck: tools/go.mod tools/go.sum
 	@mkdir -p bin/tools
