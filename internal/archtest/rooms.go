@@ -35,7 +35,7 @@ var rooms = []room{
 	{"client", []string{"internal/base", "api"}},
 	{"internal/edge", []string{"internal/base", "internal/rules", "internal/store", "internal/vault", "internal/browser", "internal/app", "api", "web"}},
 	{"internal/daemon", []string{"internal/base", "internal/rules", "internal/store", "internal/vault", "internal/browser", "internal/app", "internal/edge", "api", "web", "client"}},
-	{"cmd", []string{"internal/base", "internal/daemon", "client"}},
+	{"cmd", []string{"internal/base", "internal/edge", "internal/daemon", "client"}},
 	{"internal/archtest", nil},
 }
 
