@@ -1,13 +1,8 @@
 package cli
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/chaperone-agents/chaperone/client"
 )
@@ -177,37 +172,5 @@ func (c *approvalsWatch) Run(e *environment) error {
 	if !c.JSON {
 		fmt.Fprintln(e.stderr, "Waiting for approvals; press Ctrl-C to stop.")
 	}
-	for e.ctx.Err() == nil {
-		if err := show(); err != nil {
-			return err
-		}
-		if err := conn.changed(e.ctx); err != nil {
-			return err
-		}
-	}
-	return e.ctx.Err()
-}
-
-// changed returns when something changed, or after a while in any case.
-func (c *connection) changed(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	r, err := c.api.StreamEvents(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return check(nil, err)
-	}
-	defer r.Body.Close()
-	if r.StatusCode != http.StatusOK {
-		return fmt.Errorf("the event stream answered %s", r.Status)
-	}
-	lines := bufio.NewScanner(r.Body)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "data:") {
-			return nil
-		}
-	}
-	return nil // ended or timed out: look again
+	return conn.watch(e.ctx, show)
 }

@@ -123,15 +123,23 @@ func status(err error) int {
 	if _, no := errors.AsType[errNo](err); no {
 		return 7
 	}
-	if s, ok := statuses[fault.CodeOf(err)]; ok {
+	code := fault.CodeOf(err)
+	if r, refused := errors.AsType[*client.Refusal](err); refused {
+		code = fault.Code(r.Code)
+	}
+	if s, ok := statuses[code]; ok {
 		return s
 	}
 	return 1
 }
 
+// callTime bounds one request; a sign-in browser may take most of it to start.
+const callTime = 60 * time.Second
+
 // connection is the owner API of a running Chaperone.
 type connection struct {
 	api     *client.ClientWithResponses
+	stream  *client.ClientWithResponses // without a time-out, for events
 	running up.Running
 }
 
@@ -156,14 +164,17 @@ func (e *environment) open(dir datadir.Dir, running up.Running) (*connection, er
 	if err != nil {
 		return nil, fmt.Errorf("the owner's credential cannot be read: %w", err)
 	}
-	api, err := client.New(client.Config{
-		BaseURL: running.Console, Credential: secret.NewText(strings.TrimSpace(string(credential))),
-		HTTP: &http.Client{Timeout: 45 * time.Second},
-	})
+	config := client.Config{BaseURL: running.Console, Credential: secret.NewText(strings.TrimSpace(string(credential)))}
+	stream, err := client.New(config)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{api: api, running: running}, nil
+	config.HTTP = &http.Client{Timeout: callTime}
+	api, err := client.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{api: api, stream: stream, running: running}, nil
 }
 
 // answer is what every generated response type has.
@@ -172,24 +183,38 @@ type answer interface {
 	GetBody() []byte
 }
 
-// check turns an error answer into a fault with the server's code and words.
+// check is nil for a success, a *client.Refusal for any other answer, and
+// fault.ProviderUnavailable for none.
 func check(r answer, err error) error {
 	if err != nil {
 		return fault.Wrap(fault.ProviderUnavailable, "Chaperone does not answer. Is `chaperone up` still running?", err)
 	}
-	if r.StatusCode() < 300 {
-		return nil
+	var body client.Error
+	shown := &body
+	if json.Unmarshal(r.GetBody(), shown) != nil {
+		shown = nil
 	}
-	var e struct {
-		Error struct {
-			Code    fault.Code `json:"code"`
-			Message string     `json:"message"`
-		} `json:"error"`
+	return client.Check(r.StatusCode(), shown)
+}
+
+// watch calls look at once and after every change, until ctx ends or it fails.
+func (c *connection) watch(ctx context.Context, look func() error) error {
+	one := 1
+	newest, err := c.api.ListAuditWithResponse(ctx, &client.ListAuditParams{Limit: &one})
+	if err := check(newest, err); err != nil {
+		return err
 	}
-	if json.Unmarshal(r.GetBody(), &e) != nil || !fault.Known(e.Error.Code) {
-		return fault.Newf(fault.Internal, "Chaperone answered with status %d.", r.StatusCode())
+	after := int64(0)
+	for _, e := range newest.JSON200.Entries {
+		after = e.Number
 	}
-	return fault.New(e.Error.Code, e.Error.Message)
+	if err := look(); err != nil {
+		return err
+	}
+	if err := c.stream.Events(ctx, after, func(client.Event) error { return look() }); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // printJSON writes an answer as it came, indented.

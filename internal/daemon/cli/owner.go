@@ -143,33 +143,35 @@ func (c *auditTail) Run(e *environment) error {
 		return err
 	}
 	params := &client.ListAuditParams{Limit: &c.Limit}
-	for {
+	show := func() error {
 		r, err := conn.api.ListAuditWithResponse(e.ctx, params)
 		if err := check(r, err); err != nil {
 			return err
 		}
 		for _, a := range r.JSON200.Entries {
 			params.After = &a.Number
-			if c.JSON {
-				line, err := json.Marshal(a)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(e.stdout, "%s\n", line)
-				continue
+			if err := e.entry(a, c.JSON); err != nil {
+				return err
 			}
-			fmt.Fprintf(e.stdout, "%6d  %s  %-30s %s %s %s %s\n", a.Number, when(&a.At), a.Kind, text(a.Subject), text(a.Tool), text(a.Code), text(a.Detail))
 		}
-		if !c.Follow {
-			return nil
-		}
-		if err := conn.changed(e.ctx); err != nil {
-			return err
-		}
-		if e.ctx.Err() != nil {
-			return e.ctx.Err()
-		}
+		return nil
 	}
+	if c.Follow {
+		return conn.watch(e.ctx, show)
+	}
+	return show()
+}
+
+func (e *environment) entry(a client.AuditEntry, asJSON bool) error {
+	if !asJSON {
+		_, err := fmt.Fprintf(e.stdout, "%6d  %s  %-28s %s %s %s %s\n", a.Number, when(&a.At), a.Kind, text(a.Subject), text(a.Tool), text(a.Code), text(a.Detail))
+		return err
+	}
+	line, err := json.Marshal(a)
+	if err == nil {
+		_, err = fmt.Fprintf(e.stdout, "%s\n", line)
+	}
+	return err
 }
 
 type consoleCommand struct{}

@@ -1,0 +1,62 @@
+// Command chaperone-browserd is the isolated browser service: it alone holds
+// the keyring and the sealed profiles, and it alone starts browsers.
+package main
+
+import (
+	"log/slog"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/chaperone-agents/chaperone/internal/base/devmode"
+	"github.com/chaperone-agents/chaperone/internal/base/version"
+	"github.com/chaperone-agents/chaperone/internal/daemon/child"
+	"github.com/chaperone-agents/chaperone/internal/daemon/isolated"
+)
+
+type flags struct {
+	Version           kong.VersionFlag `help:"Print the version and exit."`
+	Socket            string           `help:"Unix socket to serve the orchestrator on." required:"" type:"path"`
+	ServiceCredential string           `help:"File with the credential the orchestrator must show." required:"" type:"path"`
+	Keys              string           `help:"Folder of the keyring." required:"" type:"path"`
+	Profiles          string           `help:"Folder of the sealed profiles." required:"" type:"path"`
+	EgressLog         string           `help:"File for one line per egress decision." required:"" type:"path"`
+	CeremonyListen    string           `help:"Loopback address of the sign-in surface." default:"127.0.0.1:8788"`
+	Create            bool             `help:"Make keyring, profile folder and credential if there are none."`
+	Worker            string           `help:"Path of chaperone-worker." required:"" type:"path"`
+	Chromium          string           `help:"Path of the Chromium binary." default:"/usr/lib/chromium/chromium"`
+	Xvfb              string           `help:"Path of Xvfb." default:"/usr/bin/Xvfb"`
+	Isolation         string           `help:"What keeps browsers apart: namespaces, or weak where the system has none." enum:"namespaces,weak" default:"namespaces"`
+	Capacity          int              `help:"Browsers at once." default:"3"`
+	Dev               string           `help:"Development mode: a YAML file that maps host names to loopback." type:"existingfile"`
+	Supervised        bool             `help:"End when standard input closes."`
+}
+
+func main() {
+	var f flags
+	kong.Parse(&f, kong.Name("chaperone-browserd"), kong.Description("The isolated browser service of Chaperone; usually started by: chaperone up."),
+		kong.Vars{"version": "chaperone-browserd " + version.String()})
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "chaperone-browserd")
+	if err := run(f, log); err != nil {
+		log.Error("stopped", "cause", err)
+		os.Exit(1)
+	}
+}
+
+func run(f flags, log *slog.Logger) error {
+	ctx, cancel := child.Context(f.Supervised)
+	defer cancel()
+	var dev *devmode.Config
+	if f.Dev != "" {
+		var err error
+		if dev, err = devmode.Load(f.Dev); err != nil {
+			return err
+		}
+		log.Warn(dev.Banner("chaperone-browserd"))
+	}
+	return isolated.Run(ctx, isolated.Config{
+		Socket: f.Socket, ServiceCredential: f.ServiceCredential, Keys: f.Keys, Profiles: f.Profiles, EgressLog: f.EgressLog,
+		CeremonyListen: f.CeremonyListen, Create: f.Create, Worker: f.Worker, Chromium: f.Chromium, Xvfb: f.Xvfb,
+		Isolation: f.Isolation, Capacity: f.Capacity, Dev: dev, Log: log,
+	}, child.Announce)
+}
