@@ -364,6 +364,11 @@ type BeginConsoleSessionJSONBody struct {
 	Code string `json:"code"`
 }
 
+// StreamEventsParams defines parameters for StreamEvents.
+type StreamEventsParams struct {
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // CreateSessionJSONRequestBody defines body for CreateSession for application/json ContentType.
 type CreateSessionJSONRequestBody CreateSessionJSONBody
 
@@ -618,7 +623,7 @@ type ClientInterface interface {
 	// Last-Event-ID resumes behind that number. A comment is sent every 20 seconds.
 	//
 	// Corresponds with GET /v1/events (the `StreamEvents` operationId).
-	StreamEvents(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+	StreamEvents(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Stop Urgent stop: withdraw every question, end every agent session, close its browser.
 	//
@@ -1061,8 +1066,8 @@ func (c *Client) RevokeDevice(ctx context.Context, fingerprint string, reqEditor
 // Last-Event-ID resumes behind that number. A comment is sent every 20 seconds.
 //
 // Corresponds with GET /v1/events (the `StreamEvents` operationId).
-func (c *Client) StreamEvents(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewStreamEventsRequest(c.Server)
+func (c *Client) StreamEvents(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStreamEventsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1909,7 +1914,7 @@ func NewRevokeDeviceRequest(server string, fingerprint string) (*http.Request, e
 }
 
 // NewStreamEventsRequest constructs an http.Request for the StreamEvents method
-func NewStreamEventsRequest(server string) (*http.Request, error) {
+func NewStreamEventsRequest(server string, params *StreamEventsParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -1930,6 +1935,21 @@ func NewStreamEventsRequest(server string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -2207,7 +2227,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /v1/events (the `StreamEvents` operationId).
-	StreamEventsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error)
+	StreamEventsWithResponse(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error)
 
 	// StopWithResponse Urgent stop: withdraw every question, end every agent session, close its browser.
 	//
@@ -3751,8 +3771,8 @@ func (c *ClientWithResponses) RevokeDeviceWithResponse(ctx context.Context, fing
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with GET /v1/events (the `StreamEvents` operationId).
-func (c *ClientWithResponses) StreamEventsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error) {
-	rsp, err := c.StreamEvents(ctx, reqEditors...)
+func (c *ClientWithResponses) StreamEventsWithResponse(ctx context.Context, params *StreamEventsParams, reqEditors ...RequestEditorFn) (*StreamEventsResponse, error) {
+	rsp, err := c.StreamEvents(ctx, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

@@ -365,6 +365,11 @@ type BeginConsoleSessionJSONBody struct {
 	Code string `json:"code"`
 }
 
+// StreamEventsParams defines parameters for StreamEvents.
+type StreamEventsParams struct {
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
 // CreateSessionJSONRequestBody defines body for CreateSession for application/json ContentType.
 type CreateSessionJSONRequestBody CreateSessionJSONBody
 
@@ -450,7 +455,7 @@ type ServerInterface interface {
 	RevokeDevice(w http.ResponseWriter, r *http.Request, fingerprint string)
 	// StreamEvents Server-sent events; each says that something changed and up to which audit number.
 	// (GET /v1/events)
-	StreamEvents(w http.ResponseWriter, r *http.Request)
+	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
 	// Stop Urgent stop: withdraw every question, end every agent session, close its browser.
 	// (POST /v1/stop)
 	Stop(w http.ResponseWriter, r *http.Request)
@@ -991,8 +996,35 @@ func (siw *ServerInterfaceWrapper) RevokeDevice(w http.ResponseWriter, r *http.R
 // StreamEvents operation middleware
 func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
 
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StreamEventsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Last-Event-ID", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Last-Event-ID", Err: err})
+			return
+		}
+
+		params.LastEventID = &LastEventID
+
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.StreamEvents(w, r)
+		siw.Handler.StreamEvents(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2023,6 +2055,7 @@ func (response RevokeDevicedefaultJSONResponse) VisitRevokeDeviceResponse(w http
 }
 
 type StreamEventsRequestObject struct {
+	Params StreamEventsParams
 }
 
 type StreamEventsResponseObject interface {
@@ -2835,8 +2868,10 @@ func (sh *strictHandler) RevokeDevice(w http.ResponseWriter, r *http.Request, fi
 }
 
 // StreamEvents operation middleware
-func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request) {
+func (sh *strictHandler) StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams) {
 	var request StreamEventsRequestObject
+
+	request.Params = params
 
 	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
 		return sh.ssi.StreamEvents(ctx, request.(StreamEventsRequestObject))
