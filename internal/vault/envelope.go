@@ -45,12 +45,24 @@ type metadata struct {
 	Revoked    bool         `json:"revoked"`
 }
 
-// envelope is one file.
-type envelope struct {
-	Metadata   metadata `json:"metadata"`
-	Nonce      []byte   `json:"nonce"`
-	Ciphertext []byte   `json:"ciphertext"`
+// head is an envelope up to its ciphertext.
+type head struct {
+	Metadata metadata `json:"metadata"`
+	Nonce    []byte   `json:"nonce"`
 }
+
+// envelope is one file: the JSON object of head, with one more member at the
+// end, ciphertext. The large member is apart because a JSON parser would go
+// over it several times.
+type envelope struct {
+	head
+	sealed []byte // nonce, ciphertext and tag
+}
+
+const (
+	ciphertextMember = `,"ciphertext":"`
+	envelopeEnd      = `"}`
+)
 
 func (m metadata) scope() caller.Scope {
 	return caller.Scope{Tenant: m.Tenant, Principal: m.Principal}
@@ -100,9 +112,14 @@ func seal(m metadata, plaintext []byte, key secret.Bytes) (data []byte, nonce st
 		return nil, "", err
 	}
 	sealed := aead.Seal(nil, nil, plaintext, aad)
-	e := envelope{Metadata: m, Nonce: sealed[:nonceSize], Ciphertext: sealed[nonceSize:]}
-	data, err = json.Marshal(e)
-	return data, string(e.Nonce), err
+	h, err := json.Marshal(head{Metadata: m, Nonce: sealed[:nonceSize]})
+	if err != nil {
+		return nil, "", err
+	}
+	data = make([]byte, 0, len(h)+len(ciphertextMember)+base64.StdEncoding.EncodedLen(len(sealed)))
+	data = append(append(data, h[:len(h)-1]...), ciphertextMember...)
+	data = append(base64.StdEncoding.AppendEncode(data, sealed[nonceSize:]), envelopeEnd...)
+	return data, string(sealed[:nonceSize]), nil
 }
 
 // parse reads an envelope in the one spelling that seal writes, so that no
@@ -113,18 +130,31 @@ func parse(data []byte) (envelope, error) {
 	if len(data) > maxEnvelope {
 		return e, errors.New("it is too large")
 	}
-	if json.Unmarshal(data, &e) != nil {
+	before, after, ok := bytes.Cut(data, []byte(ciphertextMember))
+	text, ended := bytes.CutSuffix(after, []byte(envelopeEnd))
+	if !ok || !ended || len(before) > maxMetadata {
+		return e, errors.New("it is not an envelope")
+	}
+	h := append(bytes.Clone(before), '}')
+	if json.Unmarshal(h, &e.head) != nil {
 		return e, errors.New("it is not an envelope")
 	}
 	if err := e.Metadata.valid(); err != nil {
 		return e, err
 	}
-	if len(e.Nonce) != nonceSize || len(e.Ciphertext) < tagSize || len(e.Ciphertext) > MaxPlaintext+tagSize {
-		return e, errors.New("its nonce or ciphertext is out of bounds")
-	}
-	if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, data) {
+	if again, err := json.Marshal(e.head); err != nil || !bytes.Equal(again, h) {
 		return e, errors.New("it is not in canonical form")
 	}
+	sealed, err := base64.StdEncoding.Strict().AppendDecode(e.Nonce, text)
+	size := len(sealed) - len(e.Nonce)
+	// The decoder skips line breaks; the length tells that there were none.
+	if err != nil || base64.StdEncoding.EncodedLen(size) != len(text) {
+		return e, errors.New("its ciphertext is not base64")
+	}
+	if len(e.Nonce) != nonceSize || size < tagSize || size > MaxPlaintext+tagSize {
+		return e, errors.New("its nonce or ciphertext is out of bounds")
+	}
+	e.sealed = sealed
 	return e, nil
 }
 
@@ -138,7 +168,7 @@ func (e envelope) open(key secret.Bytes) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	plaintext, err := aead.Open(nil, nil, append(e.Nonce[:nonceSize:nonceSize], e.Ciphertext...), aad)
+	plaintext, err := aead.Open(nil, nil, e.sealed, aad)
 	if err != nil {
 		return nil, errors.New("its tag does not verify: it was changed, or the key is another one")
 	}

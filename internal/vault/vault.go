@@ -83,6 +83,8 @@ type disk interface {
 	Close() error
 }
 
+var errClosed = errors.New("vault: closed")
+
 // lockName is the store lock. Its holder is the only process that touches the
 // directory.
 const lockName = ".profile-store.lock"
@@ -100,7 +102,7 @@ func Open(c Config) (*Vault, error) {
 
 func open(c Config, d disk) (*Vault, error) {
 	v := &Vault{disk: d, byID: map[string]*entry{}, byRef: map[string]*entry{}}
-	v.lock = flock.New(filepath.Join(c.Dir, lockName), flock.SetFlag(syscall.O_CREAT|syscall.O_RDWR|syscall.O_NOFOLLOW))
+	v.lock = flock.New(filepath.Join(c.Dir, lockName), flock.SetFlag(syscall.O_CREAT|syscall.O_NOFOLLOW))
 	err := v.start(c)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("vault: %w", err), v.lock.Close(), d.Close())
@@ -132,7 +134,7 @@ func (v *Vault) Close() error {
 		return nil
 	}
 	v.closed = true
-	v.broken = errors.New("vault: closed")
+	v.broken = errClosed
 	clear(v.byID)
 	clear(v.byRef)
 	return errors.Join(v.disk.Close(), v.lock.Close())
@@ -286,8 +288,11 @@ func (v *Vault) Delete(scope caller.Scope, profileID, ref string) error {
 // removed after Rotate returned nil (LIFE-03).
 func (v *Vault) Rotate(ctx context.Context) (rotated int, err error) {
 	v.index.RLock()
-	ids := slices.Sorted(maps.Keys(v.byID))
+	ids, closed := slices.Sorted(maps.Keys(v.byID)), v.closed
 	v.index.RUnlock()
+	if closed {
+		return 0, unusable(errClosed)
+	}
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return rotated, err

@@ -92,8 +92,9 @@ func readKey(d *privatefs.Dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer clear(text)
-	key, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(string(text), "\n"))
-	if err != nil || len(key) != KeySize {
+	trimmed := strings.TrimSuffix(string(text), "\n")
+	key, err := base64.StdEncoding.DecodeString(trimmed)
+	if err != nil || len(key) != KeySize || base64.StdEncoding.EncodeToString(key) != trimmed {
 		return nil, fmt.Errorf("%s is not the base64 of exactly %d bytes", name, KeySize)
 	}
 	return key, nil

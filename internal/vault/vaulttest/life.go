@@ -109,12 +109,12 @@ func rotation(open Open, dir string) error {
 		if n, err := b.Rotate(context.Background()); n != 0 || err != nil {
 			return fmt.Errorf("rotating to the same key: %d, %v", n, err)
 		}
-		if err := errors.Join(b.addKey("k2"), b.restart()); err != nil {
+		fresh, err := b.profile("stale")
+		if err := errors.Join(err, b.addKey("k2"), b.restart()); err != nil {
 			return err
 		}
 		// A new seal uses the new key; what is current already is not touched.
-		fresh, err := b.profile("fresh")
-		if err != nil {
+		if err := b.Seal(alice, fresh.ProfileID, fresh.Ref, sealable("fresh")); err != nil {
 			return err
 		}
 		before, err := os.ReadFile(b.path(fresh))
