@@ -1,0 +1,187 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+)
+
+const (
+	trialBound = 2 * time.Second // how long an element may take to become usable (CLK-01)
+	trialPause = 50 * time.Millisecond
+	inputBound = 5 * time.Second // how long an input may take to be handled (CLK-02)
+)
+
+// Act sends one input to an element of the newest observation. Besides what
+// browser.Page says, it returns NavigationCancelled when the page asked not to
+// be left, and URLDisallowed when the input led straight to an address off the
+// origins: the input was sent, the address was not opened.
+func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+	leave, err := p.enter(ctx)
+	if err != nil {
+		return observe.Document{}, err
+	}
+	defer leave()
+	if err := a.Validate(); err != nil {
+		return observe.Document{}, err
+	}
+	t, err := p.find(ctx, a)
+	if err != nil {
+		return observe.Document{}, p.ended(err)
+	}
+	if !t.found.Done {
+		if sent, err := p.dispatch(ctx, a, t); err != nil {
+			if !sent {
+				return observe.Document{}, p.ended(err)
+			}
+			return observe.Document{}, unknown(err)
+		}
+	}
+	return p.aftermath(ctx, t.found.Done)
+}
+
+// aimed is an element that was found ready for the act.
+type aimed struct {
+	args  pagejs.TargetArgs
+	found pagejs.Target
+}
+
+// find does every check that needs no input: revision, reference, live node,
+// visibility, kind, cover. What may pass by itself is tried again until
+// trialBound. Nothing is sent.
+func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
+	p.mu.Lock()
+	revision := p.revision
+	p.mu.Unlock()
+	if revision == "" || a.ExpectedRevision != revision {
+		return aimed{}, refusal(pagejs.Stale)
+	}
+	rest, ok := strings.CutPrefix(a.Ref, revision+":")
+	if !ok {
+		return aimed{}, refusal(pagejs.Unknown)
+	}
+	index, err := strconv.Atoi(rest)
+	if err != nil || index < 0 || strconv.Itoa(index) != rest {
+		return aimed{}, refusal(pagejs.Unknown)
+	}
+	t := aimed{args: pagejs.TargetArgs{Revision: revision, Index: index, Kind: string(a.Kind)}}
+	if a.Key != nil {
+		t.args.Key = *a.Key
+	}
+	deadline := time.Now().Add(trialBound)
+	for {
+		t.found = pagejs.Target{}
+		if err := p.bounded(ctx, inputBound, pagejs.Locate, t.args, &t.found); err != nil {
+			return aimed{}, p.unreadable(err)
+		}
+		if t.found.Reason == "" {
+			return t, nil
+		}
+		if !t.found.Passing || time.Now().Add(trialPause).After(deadline) {
+			return aimed{}, refusal(t.found.Reason)
+		}
+		select {
+		case <-time.After(trialPause):
+		case <-ctx.Done():
+			return aimed{}, refusal(t.found.Reason)
+		}
+	}
+}
+
+// unreadable is a question that failed before anything was sent.
+func (p *Page) unreadable(err error) error {
+	if errors.Is(err, errMoved) {
+		return refusal(pagejs.Stale)
+	}
+	if p.conn.Err() != nil {
+		return err
+	}
+	return fault.Wrap(fault.ElementNotFound, "The page did not answer in time. Nothing was sent; observe again.", err)
+}
+
+// aftermath settles and observes after an act. Whatever fails now, the input
+// may have had its effect (CLK-03).
+func (p *Page) aftermath(ctx context.Context, nothingSent bool) (observe.Document, error) {
+	readiness, err := p.settle(ctx)
+	p.mu.Lock()
+	nav := p.nav
+	p.mu.Unlock()
+	switch {
+	case nothingSent:
+	case nav.kept:
+		return observe.Document{}, fault.New(fault.NavigationCancelled, "The input was sent. It would have left the page, which asked not to be left and was kept. Observe again.")
+	case nav.refused && !nav.hop && !nav.committed:
+		return observe.Document{}, fault.New(fault.URLDisallowed, "The input was sent. It leads to an address that is not on an allowed origin, which was not opened; the page is kept. Observe again.")
+	case nav.refused, nav.failed, nav.empty, nav.download:
+		return observe.Document{}, unknown(errors.New("driver: the navigation did not end in a page"))
+	}
+	if err == nil {
+		var d observe.Document
+		bounded, cancel := context.WithTimeout(ctx, captureBound)
+		defer cancel()
+		if d, err = p.capture(bounded); err == nil {
+			d.Readiness = readiness
+			return d, nil
+		}
+	}
+	if nothingSent {
+		return observe.Document{}, p.ended(err)
+	}
+	return observe.Document{}, unknown(err)
+}
+
+func unknown(err error) error {
+	if fault.Is(err, fault.OutcomeUnknown) {
+		return err
+	}
+	return fault.Wrap(fault.OutcomeUnknown, "The input was or may have been sent, and its result is not known. Do not repeat it; look at the site first.", err)
+}
+
+// refusals say, in our words, why nothing was sent.
+var refusals = map[pagejs.Reason]struct {
+	code fault.Code
+	text string
+}{
+	pagejs.Stale:      {fault.PageChanged, "The page has changed since it was observed."},
+	pagejs.Unknown:    {fault.ElementNotFound, "The reference is not of the current observation."},
+	pagejs.Gone:       {fault.ElementNotFound, "The element has left the page."},
+	pagejs.Changed:    {fault.PageChanged, "The element is not what it was when it was observed."},
+	pagejs.Invisible:  {fault.ElementNotFound, "The element is not visible."},
+	pagejs.Disabled:   {fault.ElementNotFound, "The element is disabled."},
+	pagejs.Inert:      {fault.ElementNotFound, "The element cannot be used while something else, such as a dialog, is open."},
+	pagejs.Moving:     {fault.ElementNotFound, "The element does not stop moving."},
+	pagejs.NoPointer:  {fault.ElementNotFound, "The element takes no clicks."},
+	pagejs.Covered:    {fault.ElementNotFound, "Another element covers it."},
+	pagejs.NoFocus:    {fault.ElementNotFound, "The element does not take the focus."},
+	pagejs.Credential: {fault.ActionNotAllowed, "The field is for a password or a one-time code; only the owner may fill it."},
+	pagejs.NotTypable: {fault.ActionNotAllowed, "The element takes no text."},
+	pagejs.NotSelect:  {fault.ActionNotAllowed, "The element is not a native select."},
+	pagejs.NotChoice:  {fault.ActionNotAllowed, "The element is not a check box or radio button."},
+	pagejs.ReadOnly:   {fault.ActionNotAllowed, "The field is read-only."},
+	pagejs.External:   {fault.ActionNotAllowed, "The link opens another program."},
+	pagejs.File:       {fault.ActionNotAllowed, "The element opens a file dialog."},
+	pagejs.OneLine:    {fault.ActionNotAllowed, "The field takes one line only."},
+	pagejs.NotADate:   {fault.ActionNotAllowed, "The value is not in the form that this date or time field takes."},
+	pagejs.TooLong:    {fault.ActionNotAllowed, "The value is longer than the field takes."},
+	pagejs.NoOption:   {fault.ActionNotAllowed, "The select has no such option."},
+	pagejs.TwoOptions: {fault.ActionNotAllowed, "Several options have that label; name one by its value."},
+}
+
+func refusal(r pagejs.Reason) error {
+	known, ok := refusals[r]
+	if !ok {
+		return fault.New(fault.ActionNotAllowed, "The element cannot be used. Nothing was sent.")
+	}
+	next := " Nothing was sent; observe again."
+	if known.code == fault.ActionNotAllowed {
+		next = " Nothing was sent."
+	}
+	return fault.New(known.code, known.text+next)
+}

@@ -1,0 +1,60 @@
+package driver_test
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/browser/driver"
+	"github.com/chaperone-agents/chaperone/internal/testkit/chromiumtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(chromiumtest.Main(m)) }
+
+func config(t testing.TB, s *chromiumtest.Site, origins ...string) driver.Config {
+	t.Helper()
+	allowed, err := site.ParseOrigins(origins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver.Config{
+		Origins: allowed, Proxy: s.Proxy, Home: chromiumtest.Home(t), Chromium: chromiumtest.Chromium(t),
+		Xvfb: chromiumtest.Xvfb(t), TrustedCA: s.CA, Log: slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+}
+
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(b []byte) (int, error) { w.t.Log(string(b)); return len(b), nil }
+
+func launch(t testing.TB, c driver.Config) *driver.Page {
+	t.Helper()
+	p, err := driver.Launch(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func parse(t testing.TB, s string) site.URL {
+	t.Helper()
+	u, err := site.ParseURL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestSmoke(t *testing.T) {
+	s := chromiumtest.NewSite(t, "wiki.example")
+	s.Page("wiki.example/", "<title>Hi</title><h1>Hello</h1><a href=/two>Two</a><input aria-label=Name>")
+	p := launch(t, config(t, s, "https://wiki.example"))
+	d, err := p.Navigate(t.Context(), parse(t, "https://wiki.example/"))
+	t.Logf("%+v %v", d, err)
+}

@@ -1,0 +1,282 @@
+package driver
+
+import (
+	"context"
+	"mime"
+	"net/url"
+	"strings"
+	"time"
+
+	protocdp "github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
+)
+
+// onBrowserEvent handles what concerns the whole browser: requests of every
+// frame, popup and worker, and new pages.
+func (p *Page) onBrowserEvent(e cdp.Event) {
+	switch e.Method {
+	case fetch.RequestPaused.Method:
+		on(p, e, p.onPaused)
+	case fetch.AuthRequired.Method:
+		on(p, e, func(v fetch.EventAuthRequired) {
+			cdp.Send(p.root, fetch.ContinueWithAuth, fetch.ContinueWithAuthParams{
+				RequestID:             v.RequestID,
+				AuthChallengeResponse: &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseCancelAuth},
+			})
+		})
+	case target.AttachedToTarget.Method:
+		on(p, e, p.onAttached)
+	case target.DetachedFromTarget.Method:
+		on(p, e, func(v target.EventDetachedFromTarget) {
+			gone := p.conn.Session(string(v.SessionID))
+			gone.Drop()
+			if gone == p.session { // the page was closed: there is nothing left to work on
+				_ = p.conn.Close()
+			}
+		})
+	}
+}
+
+// onAttached takes the first page as ours and ends every other one (POP-01).
+func (p *Page) onAttached(v target.EventAttachedToTarget) {
+	id := string(v.TargetInfo.TargetID)
+	p.mu.Lock()
+	first := p.mainID == ""
+	if first {
+		p.mainID = id
+	}
+	p.mu.Unlock()
+	if first {
+		p.attached <- v
+		return
+	}
+	go p.onExtra(v, id)
+}
+
+// onExtra ends a popup: its requests fail by the rule in decide, then it runs
+// on (a page closed while it waits for a debugger freezes its opener), then it
+// is closed. If it does not close, the browser ends (POP-06).
+func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	s := p.conn.Session(string(v.SessionID))
+	p.creation.Lock() // a page of our own has its name once its creation is over
+	p.creation.Unlock()
+	p.mu.Lock()
+	clerk := id == p.clerkID
+	if clerk {
+		p.clerk = s
+		p.notify()
+	} else {
+		p.popups[id] = true
+		p.blocked++
+		p.notify()
+	}
+	p.mu.Unlock()
+	if v.WaitingForDebugger {
+		_, _ = cdp.Call(ctx, s, runtime.RunIfWaitingForDebugger, protocdp.Empty{}) // closing it is what counts
+	}
+	if clerk {
+		return
+	}
+	p.log.Info("popup closed")
+	if _, err := cdp.Call(ctx, p.root, target.CloseTarget, target.CloseTargetParams{TargetID: v.TargetInfo.TargetID}); err != nil {
+		select {
+		case <-s.Done(): // it closed itself
+			return
+		case <-p.conn.Done():
+			return
+		default:
+		}
+		p.log.Error("popup did not close; ending the browser", "error", err)
+		_ = p.conn.Close()
+	}
+}
+
+// onPaused answers every paused request exactly once. Only a document of an
+// unknown frame needs a question to the browser first, which must not hold up
+// the others.
+func (p *Page) onPaused(v fetch.EventRequestPaused) {
+	frame := string(v.FrameID)
+	p.mu.Lock()
+	known := v.ResourceType != network.ResourceTypeDocument || frame == p.mainID || frame == p.clerkID || p.frames[frame] || p.popups[frame]
+	p.mu.Unlock()
+	if known {
+		p.answer(v)
+		return
+	}
+	go func() {
+		p.learn(frame)
+		p.answer(v)
+	}()
+}
+
+// learn finds out whether a frame is a page of its own. Until the browser has
+// said that it is not, it counts as a popup.
+func (p *Page) learn(frame string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	r, err := cdp.Call(ctx, p.root, target.GetTargets, target.GetTargetsParams{Filter: target.Filter{{Type: "page"}}})
+	inner := err == nil && frame != ""
+	for _, t := range r.TargetInfos {
+		if string(t.TargetID) == frame {
+			inner = false
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if inner && len(p.frames) < 65536 {
+		p.frames[frame] = true
+	}
+}
+
+// verdict is what happens to a paused request.
+type verdict int
+
+const (
+	deny  verdict = iota // fails; the page that asked stays
+	send                 // goes on
+	blank                // is answered with an empty document, without network
+)
+
+func (p *Page) answer(v fetch.EventRequestPaused) {
+	var verdict verdict
+	if v.ResponseStatusCode != 0 || v.ResponseErrorReason != "" {
+		verdict = p.judgeResponse(v)
+		if verdict == send {
+			cdp.Send(p.root, fetch.ContinueResponse, fetch.ContinueResponseParams{RequestID: v.RequestID})
+			return
+		}
+	} else {
+		verdict = p.judgeRequest(v)
+	}
+	switch verdict {
+	case send:
+		cdp.Send(p.root, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: v.RequestID})
+	case blank:
+		cdp.Send(p.root, fetch.FulfillRequest, fetch.FulfillRequestParams{
+			RequestID: v.RequestID, ResponseCode: 200,
+			ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}},
+			Body:            []byte("<!doctype html>"),
+		})
+	default:
+		// "Aborted" leaves the page that is shown in place; any other reason
+		// would replace it with an error page.
+		reason := network.ErrorReasonAborted
+		if v.ResourceType != network.ResourceTypeDocument {
+			reason = network.ErrorReasonBlockedByClient
+		}
+		cdp.Send(p.root, fetch.FailRequest, fetch.FailRequestParams{RequestID: v.RequestID, ErrorReason: reason})
+	}
+}
+
+// judgeRequest is the origin rule (EPH-02): the main frame goes to the allowed
+// origins only, at every hop; frames and resources to public HTTPS; popups
+// and service workers nowhere.
+func (p *Page) judgeRequest(v fetch.EventRequestPaused) verdict {
+	if v.Request == nil {
+		return deny
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.notify()
+	frame := string(v.FrameID)
+	isDocument := v.ResourceType == network.ResourceTypeDocument
+	switch {
+	case isDocument && frame == p.clerkID && frame != "":
+		return blank
+	case frame == p.clerkID && frame != "", p.popups[frame], serviceWorker(v.Request):
+		return deny
+	case isDocument && frame == p.mainID:
+		if p.offline {
+			return blank
+		}
+		u, err := site.ParseURL(v.Request.URL + v.Request.URLFragment)
+		if err != nil || !p.config.Origins.Has(u.Origin()) {
+			p.nav.refused, p.nav.hop = true, v.RedirectedRequestID != ""
+			p.nav.requested, p.nav.pending = false, false
+			return deny
+		}
+		p.nav.requested, p.nav.pending = false, true
+		return send
+	case p.offline, isDocument && !p.frames[frame], !publicResource(v.Request.URL):
+		return deny
+	}
+	return send
+}
+
+// judgeResponse decides about the answer to a document request. A main frame
+// that gets no page keeps the one it has.
+func (p *Page) judgeResponse(v fetch.EventRequestPaused) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.notify()
+	if string(v.FrameID) != p.mainID {
+		return send
+	}
+	switch {
+	case v.ResponseErrorReason != "":
+		p.nav.failed, p.nav.pending = true, false
+		return deny
+	case v.ResponseStatusCode == 204 || v.ResponseStatusCode == 205:
+		p.nav.empty, p.nav.pending = true, false
+		return deny
+	case attachment(v.ResponseHeaders):
+		p.nav.download, p.nav.pending = true, false
+		return deny
+	}
+	return send
+}
+
+func attachment(headers []*fetch.HeaderEntry) bool {
+	for _, h := range headers {
+		if !strings.EqualFold(h.Name, "Content-Disposition") {
+			continue
+		}
+		kind, _, err := mime.ParseMediaType(h.Value)
+		if err != nil {
+			kind, _, _ = strings.Cut(h.Value, ";")
+		}
+		if strings.EqualFold(strings.TrimSpace(kind), "attachment") {
+			return true
+		}
+	}
+	return false
+}
+
+func serviceWorker(r *network.Request) bool {
+	for name := range r.Headers {
+		if strings.EqualFold(name, "Service-Worker") {
+			return true
+		}
+	}
+	return false
+}
+
+// publicResource reports whether a frame or resource may be asked for: public
+// HTTPS, or data that the page brought itself. Only the authority is parsed:
+// browsers accept paths that stricter parsers refuse.
+func publicResource(raw string) bool {
+	if strings.HasPrefix(raw, "data:") || strings.HasPrefix(raw, "blob:https://") || raw == "about:blank" || raw == "about:srcdoc" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(raw, "https://")
+	if !ok {
+		return false
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	u, err := url.Parse("https://" + rest)
+	if err != nil || u.User != nil || (u.Port() != "" && u.Port() != "443") {
+		return false
+	}
+	_, err = site.NormalHost(u.Hostname())
+	return err == nil
+}

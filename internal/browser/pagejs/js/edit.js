@@ -1,0 +1,125 @@
+// Putting text and choices into fields. A field's value is compared here and
+// never leaves the page: the answer is yes or no.
+const valueOf = {
+  input: accessor(HTMLInputElement.prototype, 'value'),
+  textarea: accessor(HTMLTextAreaElement.prototype, 'value'),
+};
+const setInput = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;
+
+const activeElement = () => {
+  let el = accessor(Document.prototype, 'activeElement')(document);
+  while (el && shadowRoot(el) && shadowRoot(el).activeElement) el = shadowRoot(el).activeElement;
+  return el;
+};
+const host = (el) => {
+  let outer = el;
+  for (const up of ancestors(el)) if (editable(up)) outer = up;
+  return outer;
+};
+
+const focused = (el) => {
+  const active = activeElement();
+  return active === el || (editable(el) && active === host(el));
+};
+const takeFocus = (el) => {
+  HTMLElement.prototype.focus.call(el, { preventScroll: false });
+  if (!focused(el) && editable(el)) HTMLElement.prototype.focus.call(host(el));
+  return focused(el);
+};
+
+const announce = (el) => {
+  el.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+  el.dispatchEvent(new Event('change', { bubbles: true }));
+};
+
+const written = (el, text) => {
+  const lines = (s) => s.replace(/\r\n?/gu, '\n');
+  if (valueOf[tag(el)]) return valueOf[tag(el)](el) === lines(text);
+  const loose = (s) => lines(s).replace(/[\u00a0 \t]+/gu, ' ').replace(/ ?\n[\n ]*/gu, '\n').replace(/\u200b/gu, '').trim();
+  return loose(accessor(HTMLElement.prototype, 'innerText')(el)) === loose(text);
+};
+
+// focusFor gives the element the focus and arms the guard for keys and text.
+// For typing it selects what is there, so that the text replaces it; a picker
+// (a date, for example) takes its value at once instead.
+const pickers = new Set(['date', 'time', 'month', 'week', 'datetime-local']);
+const focusFor = ({ revision, index, kind, text }) => {
+  const found = live(revision, index);
+  if (!found.el) return found;
+  const { el } = found;
+  if (kind === 'type' && tag(el) === 'input') {
+    if (/[\r\n]/u.test(text)) return refuse('one_line');
+    if (pickers.has(inputType(el))) {
+      const trial = document.createElement('input');
+      trial.type = inputType(el);
+      trial.value = text;
+      if (trial.value !== text) return refuse('not_a_date');
+      if (!takeFocus(el)) return refuse('no_focus');
+      Reflect.apply(setInput, el, [text]);
+      announce(el);
+      return { sent: true };
+    }
+  }
+  if (kind === 'type' && valueOf[tag(el)]) {
+    const limit = tag(el) === 'input' ? accessor(HTMLInputElement.prototype, 'maxLength')(el) : accessor(HTMLTextAreaElement.prototype, 'maxLength')(el);
+    if (limit >= 0 && text.length > limit) return refuse('too_long');
+  }
+  if (!takeFocus(el)) return refuse('no_focus');
+  const after = live(revision, index); // its own focus handler may have changed it
+  if (after.el !== el) return after;
+  if (kind === 'type') {
+    if (valueOf[tag(el)]) {
+      (tag(el) === 'input' ? HTMLInputElement : HTMLTextAreaElement).prototype.select.call(el);
+    } else {
+      const range = new Range();
+      range.selectNodeContents(el);
+      const selection = getSelection();
+      selection.removeAllRanges();
+      selection.addRange(range);
+    }
+  }
+  arm(el, ['keydown', 'keypress', 'beforeinput']);
+  return { sent: false };
+};
+
+// confirmText waits at most 500 ms for the field to hold the text: a
+// framework may draw it again from its own state.
+const confirmText = async ({ revision, index, text }) => {
+  const { blocked } = disarm();
+  const el = handles.revision === revision ? handles.list[index]?.ref.deref() : null;
+  if (blocked || !el) return false;
+  for (let i = 0; i < 10; i++) {
+    await nextFrame();
+    if (isConnected(el) && written(el, text)) return true;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return false;
+};
+
+const confirmChecked = ({ revision, index }) => {
+  const el = handles.revision === revision ? handles.list[index]?.ref.deref() : null;
+  return Boolean(el) && isNativeChoice(el) && checkedState(el);
+};
+
+// choose selects the option with the value, or else the only one with the label.
+const choose = async ({ revision, index, value }) => {
+  const found = live(revision, index);
+  if (!found.el) return found;
+  const { el } = found;
+  const options = Array.from(accessor(HTMLSelectElement.prototype, 'options')(el)).slice(0, 4096);
+  const free = options.filter((o) => !o.disabled && !(tag(parent(o) ?? o) === 'optgroup' && hasAttribute(parent(o), 'disabled')));
+  const wanted = collapse(value);
+  const byValue = free.filter((o) => o.value === value);
+  const byLabel = free.filter((o) => collapse(o.label) === wanted || collapse(o.text) === wanted);
+  const pick = byValue[0] ?? byLabel[0];
+  if (!pick) return refuse('no_option');
+  if (!byValue.length && byLabel.length > 1) return refuse('two_options');
+  if (!takeFocus(el)) return refuse('no_focus');
+  const before = options.filter((o) => o.selected);
+  if (before.length === 1 && before[0] === pick) return { sent: true, kept: true };
+  for (const o of options) if (o.selected && o !== pick) o.selected = false;
+  pick.selected = true;
+  announce(el);
+  await nextFrame();
+  return { sent: true, kept: isConnected(el) && pick.selected };
+};

@@ -1,0 +1,128 @@
+// Finding the live element behind a reference, and refusing it for a reason
+// (CAP-06, OBS-01, CLK-01). Nothing here changes the page except scrolling.
+const refuse = (reason) => ({ reason });
+
+const live = (revision, index) => {
+  if (!revision || revision !== handles.revision) return refuse('stale');
+  const handle = handles.list[index];
+  if (!handle) return refuse('unknown');
+  const el = handle.ref.deref();
+  if (!el || !isConnected(el) || ownerDocument(el) !== document) return refuse('gone');
+  if ((role(el) || 'generic') !== handle.role || accessibleName(el) !== handle.name) return refuse('changed');
+  return { el };
+};
+
+const usable = (el) => {
+  if (!visible(el)) return 'invisible';
+  if (disabled(el)) return 'disabled';
+  if (inert(el, modals())) return 'inert';
+  return '';
+};
+
+const readOnly = accessor(HTMLInputElement.prototype, 'readOnly');
+const areaReadOnly = accessor(HTMLTextAreaElement.prototype, 'readOnly');
+const untypable = new Set(['checkbox', 'radio', 'submit', 'button', 'reset', 'image', 'file', 'hidden', 'range', 'color']);
+
+// suits says whether the kind of act fits the element (section 2.4).
+const suits = (el, kind, key) => {
+  const name = tag(el);
+  const secret = ['password', 'one_time_code'].includes(fieldKind(el));
+  const field = name === 'input' || name === 'textarea' || name === 'select';
+  const locked = attr(el, 'aria-readonly').trim().toLowerCase() === 'true' ||
+    (name === 'input' && readOnly(el)) || (name === 'textarea' && areaReadOnly(el));
+  switch (kind) {
+    case 'type':
+      if (secret) return 'credential';
+      if (name === 'input' ? untypable.has(inputType(el)) : name !== 'textarea' && !editable(el)) return 'not_typable';
+      return locked ? 'read_only' : '';
+    case 'select':
+      return name === 'select' ? (locked ? 'read_only' : '') : 'not_select';
+    case 'check':
+      return isNativeChoice(el) ? '' : 'not_choice';
+    case 'press':
+      return key === 'Space' && secret && (field || editable(el)) ? 'credential' : '';
+    case 'click':
+      for (const up of ancestors(el)) {
+        if (tag(up) === 'a' && /^\s*(?!https?:|javascript:|blob:|data:|about:)[a-z][a-z0-9+.-]*:/iu.test(attr(up, 'href'))) return 'external';
+        if (tag(up) === 'input' && inputType(up) === 'file') return 'file';
+      }
+      return '';
+  }
+  return '';
+};
+
+const point = (el) => {
+  for (const rect of [...boxes(el), ...contentBoxes(el)]) {
+    const left = Math.max(rect.left, 0);
+    const top = Math.max(rect.top, 0);
+    const right = Math.min(rect.right, innerWidth);
+    const bottom = Math.min(rect.bottom, innerHeight);
+    if (right - left >= 1 && bottom - top >= 1) return { x: (left + right) / 2, y: (top + bottom) / 2, whole: rect };
+  }
+  return null;
+};
+// A display:contents element has no box; its children's boxes stand for it.
+const contentBoxes = (el) => {
+  if (styleOf(el).display !== 'contents') return [];
+  const range = new Range();
+  range.selectNodeContents(el);
+  return range.getClientRects();
+};
+
+const hitAt = (x, y) => {
+  let hit = Document.prototype.elementFromPoint.call(document, x, y);
+  while (hit && shadowRoot(hit)) {
+    const inner = shadowRoot(hit).elementFromPoint(x, y);
+    if (!inner || inner === hit) break;
+    hit = inner;
+  }
+  return hit;
+};
+
+// reaches: what is hit belongs to the element: itself, something inside it, or
+// a label that passes the click on to it.
+const reaches = (hit, el) => {
+  if (within(hit, el)) return true;
+  for (const up of ancestors(hit)) {
+    if (tag(up) === 'label') return labelControl(up) === el;
+    if (up !== hit && isCandidate(up)) return false;
+  }
+  return false;
+};
+
+const nextFrame = () => new Promise((resolve) => {
+  const timer = setTimeout(resolve, 100);
+  requestAnimationFrame(() => {
+    clearTimeout(timer);
+    resolve();
+  });
+});
+
+// locate prepares an act: it answers with the point to aim at, or with the
+// reason why not. Reasons that may pass by themselves are marked.
+const locate = async ({ revision, index, kind, key }) => {
+  const found = live(revision, index);
+  if (!found.el) return found;
+  const { el } = found;
+  const unusable = usable(el);
+  if (unusable && !(kind === 'scroll' && unusable === 'disabled')) return { reason: unusable, passing: true };
+  const unsuited = suits(el, kind, key);
+  if (unsuited) return refuse(unsuited);
+  if (kind === 'check' && checkedState(el)) return { done: true };
+  if (kind === 'type' || kind === 'select' || kind === 'press') return { done: false };
+
+  let at = point(el);
+  if (!at || at.y < 1 || at.x < 1 || at.whole.bottom > innerHeight || at.whole.top < 0 || !reaches(hitAt(at.x, at.y), el)) {
+    el.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+  }
+  at = point(el);
+  if (!at) return { reason: 'invisible', passing: true };
+  await nextFrame();
+  const again = point(el);
+  if (!isConnected(el)) return refuse('gone');
+  if (!again || Math.abs(again.x - at.x) > 1 || Math.abs(again.y - at.y) > 1) return { reason: 'moving', passing: true };
+  if (styleOf(el).pointerEvents === 'none') return { reason: 'no_pointer', passing: true };
+  const hit = hitAt(again.x, again.y);
+  if (!hit || !reaches(hit, el)) return { reason: 'covered', passing: true };
+  return { done: false, x: again.x, y: again.y };
+};

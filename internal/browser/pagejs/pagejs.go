@@ -1,0 +1,150 @@
+// Package pagejs is the JavaScript that enters pages: one observation in one
+// pass, the checks before an act, and the comparisons after it (OBS-01 to
+// OBS-06, NAME-01, CAP-04, CAP-05, CLK-01, DENY-03, SETL-01). It runs in an
+// isolated world, where a page's patched prototypes do not reach, takes its
+// arguments as data, and never lets the value of a field out.
+package pagejs
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed js/*.js
+var files embed.FS
+
+// order is the order in which the files see each other.
+var order = []string{"dom", "visible", "field", "name", "observe", "target", "guard", "edit", "settle", "challenge", "storage"}
+
+// Function is a function of the kit.
+type Function string
+
+// The functions of the kit, with argument and result as JSON.
+const (
+	Observe        Function = "observe"        // ObserveArgs -> Page
+	Forget         Function = "forget"         // {} -> null; no reference is live any more
+	Locate         Function = "locate"         // TargetArgs -> Target
+	Aim            Function = "aim"            // TargetArgs -> Target; arms the click guard
+	Disarm         Function = "disarm"         // {} -> Verdict
+	FocusFor       Function = "focusFor"       // TargetArgs -> Target; arms the key guard
+	Choose         Function = "choose"         // TargetArgs -> Target
+	ConfirmText    Function = "confirmText"    // TargetArgs -> bool
+	ConfirmChecked Function = "confirmChecked" // TargetArgs -> bool
+	Quiet          Function = "quiet"          // QuietArgs -> bool
+	Ready          Function = "ready"          // {} -> bool; the document is parsed
+	Challenge      Function = "challenge"      // {} -> bool
+	ReadStorage    Function = "readStorage"    // {} -> []browser.Item
+	WriteStorage   Function = "writeStorage"   // {items} -> int
+	HasStorage     Function = "hasStorage"     // {} -> bool
+)
+
+// Invoke calls a function of the kit: its this is the object that Source
+// evaluates to. Text goes both ways, so that a result is decoded once.
+const Invoke = `function (name, argument) {
+  return Promise.resolve(this[name](JSON.parse(argument))).then((result) => JSON.stringify(result));
+}`
+
+// Source is an expression that evaluates to the kit.
+func Source() string {
+	var b strings.Builder
+	b.WriteString("(() => {\n'use strict';\n")
+	for _, name := range order {
+		body, err := files.ReadFile("js/" + name + ".js")
+		if err != nil {
+			panic("pagejs: " + err.Error()) // the files are embedded: only a broken build gets here
+		}
+		b.Write(body)
+	}
+	b.WriteString("return Object.freeze({ observe, forget, locate, aim, disarm, focusFor, choose, confirmText, confirmChecked,\n" +
+		"  quiet, ready, challenge, readStorage, writeStorage, hasStorage });\n})()")
+	return b.String()
+}
+
+// ObserveArgs names the revision that the handles of the observation get.
+type ObserveArgs struct {
+	Revision string `json:"revision"`
+}
+
+// Page is what Observe saw.
+type Page struct {
+	URL           string    `json:"url"`
+	Title         string    `json:"title"`
+	Text          string    `json:"text"`
+	TextTruncated bool      `json:"textTruncated"`
+	Elements      []Element `json:"elements"`
+	More          bool      `json:"more"`
+}
+
+// Element is one control; its index in Page.Elements is its handle.
+type Element struct {
+	Role      string `json:"role"`
+	Name      string `json:"name"`
+	Disabled  bool   `json:"disabled"`
+	Checked   *bool  `json:"checked"`
+	FieldKind string `json:"fieldKind"`
+	Text      string `json:"text"`
+	Context   string `json:"context"`
+}
+
+// TargetArgs names an element and what is about to be done to it.
+type TargetArgs struct {
+	Revision string `json:"revision"`
+	Index    int    `json:"index"`
+	Kind     string `json:"kind,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Value    string `json:"value,omitempty"`
+}
+
+// Target is an element that can be acted on, or the reason why not.
+type Target struct {
+	Reason  Reason  `json:"reason"`
+	Passing bool    `json:"passing"` // the reason may go away by itself
+	Done    bool    `json:"done"`    // the wanted state is there already
+	Sent    bool    `json:"sent"`    // the page has been changed
+	Kept    bool    `json:"kept"`    // and the change held
+	X       float64 `json:"x"`
+	Y       float64 `json:"y"`
+}
+
+// Verdict is what the guard saw.
+type Verdict struct {
+	Seen    bool `json:"seen"`
+	Blocked bool `json:"blocked"`
+}
+
+// QuietArgs bounds a wait, in milliseconds.
+type QuietArgs struct {
+	StillMs int64 `json:"stillMs"`
+	BoundMs int64 `json:"boundMs"`
+}
+
+// Reason is why an element is refused.
+type Reason string
+
+// The reasons.
+const (
+	Stale      Reason = "stale"
+	Unknown    Reason = "unknown"
+	Gone       Reason = "gone"
+	Changed    Reason = "changed"
+	Invisible  Reason = "invisible"
+	Disabled   Reason = "disabled"
+	Inert      Reason = "inert"
+	Moving     Reason = "moving"
+	NoPointer  Reason = "no_pointer"
+	Covered    Reason = "covered"
+	Credential Reason = "credential"
+	NotTypable Reason = "not_typable"
+	NotSelect  Reason = "not_select"
+	NotChoice  Reason = "not_choice"
+	ReadOnly   Reason = "read_only"
+	External   Reason = "external"
+	File       Reason = "file"
+	OneLine    Reason = "one_line"
+	NotADate   Reason = "not_a_date"
+	TooLong    Reason = "too_long"
+	NoFocus    Reason = "no_focus"
+	NoOption   Reason = "no_option"
+	TwoOptions Reason = "two_options"
+)
