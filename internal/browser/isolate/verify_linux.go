@@ -192,3 +192,27 @@ func status(proc string) (map[string]string, error) {
 	}
 	return fields, lines.Err()
 }
+
+// UsersRunning is the set of user ids that some process of the machine has.
+func UsersRunning() (map[int]bool, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("isolate: processes: %w", err)
+	}
+	users := map[int]bool{}
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		s, err := status("/proc/" + e.Name())
+		if err != nil {
+			continue
+		}
+		for id := range strings.FieldsSeq(s["Uid"]) {
+			if n, err := strconv.Atoi(id); err == nil {
+				users[n] = true
+			}
+		}
+	}
+	return users, nil
+}

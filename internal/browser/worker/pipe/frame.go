@@ -1,0 +1,204 @@
+// Package pipe carries a browser.Page across the boundary between the isolated
+// browser service and one worker: framed JSON over an inherited socket, with
+// numbered calls, cancellation and pictures (EPH-01, TRUST-04). Client is the
+// service's end and treats what arrives as written by an enemy, because a
+// worker may have been taken over by a page; Serve is the worker's end.
+// Nothing that crosses is ever logged.
+package pipe
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/browser"
+)
+
+// Setup is the first call: what the worker is to launch.
+type Setup struct {
+	Origins   site.Origins `json:"origins"`
+	Headed    bool         `json:"headed"`
+	Proxy     string       `json:"proxy"` // "127.0.0.1:port", the only way out
+	Home      string       `json:"home"`
+	PolicyDir string       `json:"policy_dir,omitempty"` // for managed policies; "" when there is no private one
+	Chromium  string       `json:"chromium"`
+	Xvfb      string       `json:"xvfb,omitempty"`
+	TrustedCA []byte       `json:"trusted_ca,omitempty"` // PEM, development mode only
+}
+
+// kind says what a frame is.
+type kind byte
+
+const (
+	request kind = iota + 1 // service to worker: op, arguments
+	cancel                  // service to worker: give call id up
+	reply                   // worker to service: result of call id
+	failure                 // worker to service: error of call id
+	picture                 // worker to service: one browser.Frame of stream id
+	ended                   // worker to service: stream id has no more
+)
+
+// op is a method of browser.Page.
+type op byte
+
+const (
+	opLaunch op = iota + 1
+	opRestore
+	opNavigate
+	opObserve
+	opAct
+	opCapture
+	opEvidence
+	opFrames
+	opInput
+)
+
+// Sizes of a frame's body, in bytes of JSON.
+const (
+	small       = 256 << 10
+	documentMax = 8 << 20 // an observation at every bound, escaped
+	pictureMax  = 8 << 20
+)
+
+// limit is the largest body of a frame of kind k that belongs to o.
+func limit(k kind, o op) int {
+	switch {
+	case k == request && o == opRestore, k == reply && o == opCapture:
+		return browser.MaxMaterial
+	case k == reply && (o == opNavigate || o == opObserve || o == opAct):
+		return documentMax
+	case k == picture:
+		return pictureMax
+	default:
+		return small
+	}
+}
+
+// header precedes every body: length, kind, op, call.
+type header struct {
+	length int
+	kind   kind
+	op     op
+	id     uint64
+}
+
+const headerSize = 14
+
+// writeTime bounds one write; a peer that reads nothing for so long is lost.
+const writeTime = 30 * time.Second
+
+// writer sends whole frames, one at a time.
+type writer struct {
+	mu   sync.Mutex
+	conn *net.UnixConn
+}
+
+func (w *writer) send(k kind, o op, id uint64, body []byte) error {
+	if len(body) > limit(k, o) {
+		return errTooLarge
+	}
+	var head [headerSize]byte
+	binary.BigEndian.PutUint32(head[0:], uint32(len(body)))
+	head[4], head[5] = byte(k), byte(o)
+	binary.BigEndian.PutUint64(head[6:], id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	buffers := net.Buffers{head[:], body}
+	if _, err := buffers.WriteTo(w.conn); err != nil {
+		// The stream may now end inside a frame.
+		w.conn.Close()
+		return fmt.Errorf("pipe: write: %w", err)
+	}
+	return nil
+}
+
+var (
+	errTooLarge = errors.New("pipe: a frame is over its limit")
+	errProtocol = errors.New("pipe: the other end broke the protocol")
+)
+
+func readHeader(r io.Reader) (header, error) {
+	var b [headerSize]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return header{}, err
+	}
+	return header{
+		length: int(binary.BigEndian.Uint32(b[0:])), kind: kind(b[4]), op: op(b[5]), id: binary.BigEndian.Uint64(b[6:]),
+	}, nil
+}
+
+// readBody reads the body after its length was found acceptable.
+func readBody(r io.Reader, h header) ([]byte, error) {
+	if h.length > limit(h.kind, h.op) {
+		return nil, errTooLarge
+	}
+	body := make([]byte, h.length)
+	_, err := io.ReadFull(r, body)
+	return body, err
+}
+
+// wireFault is an error on the pipe: never its cause.
+type wireFault struct {
+	Code      fault.Code `json:"code"`
+	Public    string     `json:"public"`
+	Retryable bool       `json:"retryable,omitempty"`
+}
+
+func encodeFault(err error) []byte {
+	e := fault.Public(err)
+	b, err := json.Marshal(wireFault{e.Code, e.Public, e.Retryable})
+	if err != nil || len(b) > small {
+		b, _ = json.Marshal(wireFault{Code: fault.Internal})
+	}
+	return b
+}
+
+// believable are the codes that a page may answer with. A worker that claims
+// another, such as an approval's, is not believed.
+func believable(c fault.Code) bool {
+	switch c {
+	case fault.URLDisallowed, fault.ProviderUnavailable, fault.SiteUnreachable, fault.NavigationCancelled, fault.ProfileUnavailable,
+		fault.AuthenticationRequired, fault.NeedsUser, fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed,
+		fault.OutputInvalid, fault.OutcomeUnknown, fault.ArgumentsInvalid:
+		return true
+	}
+	return false
+}
+
+// maxPublic is the longest sentence that is taken over from a worker, in bytes.
+const maxPublic = 512
+
+// decodeFault reads an error of the worker's. What is not one of ours becomes
+// fault.Internal.
+func decodeFault(body []byte) *fault.Error {
+	var w wireFault
+	if err := json.Unmarshal(body, &w); err != nil || !fault.Known(w.Code) || !believable(w.Code) {
+		return fault.New(fault.Internal, "The browser failed in a way that has no name. Nothing more was done.")
+	}
+	if w.Public == "" || len(w.Public) > maxPublic || !printable(w.Public) {
+		w.Public = "The browser refused without a reason that can be shown."
+	}
+	return &fault.Error{Code: w.Code, Public: w.Public, Retryable: w.Retryable}
+}
+
+func printable(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
