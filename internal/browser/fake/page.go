@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -75,7 +76,7 @@ func (p *Page) Restore(ctx context.Context, m browser.Material) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.material = m
+	p.material = copied(m)
 	return nil
 }
 
@@ -203,7 +204,13 @@ func (p *Page) Capture(ctx context.Context) (browser.Material, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.material, nil
+	return copied(p.material), nil
+}
+
+// copied keeps two owners of a session from sharing its cookies.
+func copied(m browser.Material) browser.Material {
+	m.Cookies = slices.Clone(m.Cookies)
+	return m
 }
 
 func (p *Page) Evidence(ctx context.Context) (ceremony.Evidence, error) {
