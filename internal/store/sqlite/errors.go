@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -15,7 +14,7 @@ import (
 // The database's own words stay inside the chain, for the log.
 func translate(err error) error {
 	var e *sqlite.Error
-	if !errors.As(err, &e) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if !errors.As(err, &e) {
 		return err
 	}
 	switch e.Code() {

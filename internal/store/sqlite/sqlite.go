@@ -66,17 +66,28 @@ func (p *pool) run(ctx context.Context, scope caller.Scope, readOnly bool, fn fu
 	if !scope.Valid() {
 		return errors.New("sqlite: the scope is not valid")
 	}
-	begun, err := p.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: readOnly})
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		return translate(err)
+	}
+	defer conn.Close()
+	// The driver never sees the caller's cancellation: a commit that it
+	// interrupts could have happened all the same.
+	whole := context.WithoutCancel(ctx)
+	begun, err := conn.BeginTx(whole, &sql.TxOptions{ReadOnly: readOnly})
 	if err != nil {
 		return translate(err)
 	}
 	defer begun.Rollback() // also when fn panics; does nothing after Commit
-	t := &tx{ctx: ctx, sql: begun, statements: p.statements, scope: scope, readOnly: readOnly}
+	t := &tx{ctx: whole, cancelled: ctx.Err, sql: begun, statements: p.statements, scope: scope, readOnly: readOnly}
 	if err := fn(t); err != nil {
 		return err
 	}
 	if t.broken != nil {
 		return t.broken
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	return translate(begun.Commit())
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/store"
 	"github.com/chaperone-agents/chaperone/internal/store/sqlite"
@@ -24,6 +25,9 @@ func open(t testing.TB, path string) *sqlite.Store {
 	})
 	return s
 }
+
+// now has every digit that the store keeps.
+var now = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 // fresh is a path in a folder that does not exist yet.
 func fresh(t testing.TB) string { return filepath.Join(t.TempDir(), "data", "chaperone.db") }

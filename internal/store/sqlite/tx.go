@@ -20,7 +20,8 @@ const maxRows = 200
 
 // tx implements store.Tx.
 type tx struct {
-	ctx        context.Context
+	ctx        context.Context // without the caller's cancellation
+	cancelled  func() error    // the caller's, asked before every statement
 	sql        *sql.Tx
 	statements map[string]*sql.Stmt
 	scope      caller.Scope
@@ -43,6 +44,9 @@ func (t *tx) fail(err error) error {
 func (t *tx) statement(query string) (*sql.Stmt, error) {
 	if t.broken != nil {
 		return nil, t.broken
+	}
+	if err := t.cancelled(); err != nil {
+		return nil, t.fail(err)
 	}
 	s, ok := t.statements[query]
 	if !ok {

@@ -19,28 +19,29 @@ import (
 
 func subject(e audit.Entry) string { return fmt.Sprint(e.Number, " ", e.Subject) }
 
-func (p *probe) append(scope caller.Scope, subjects ...string) {
+// append writes entries whose numbers begin at first.
+func (p *probe) append(scope caller.Scope, first int, subjects ...string) {
 	p.in(scope, func(tx store.Tx) {
-		for _, s := range subjects {
+		for i, s := range subjects {
 			want := newEntry(scope, s)
 			e, err := tx.Append(want)
 			p.ok("append", err)
-			want.Number = e.Number
+			want.Number = int64(first + i)
 			p.same("appended entry", e, want)
 		}
 	})
 }
 
 func auditNumbers(p *probe) {
-	p.append(mine, "a", "b")
-	p.append(foreign[0], "x")
+	p.append(mine, 1, "a", "b")
+	p.append(foreign[0], 1, "x")
 	failed := errors.New("after an append")
 	p.is("transaction", p.store.Tx(p.ctx, mine, func(tx store.Tx) error {
 		_, err := tx.Append(newEntry(mine, "never"))
 		p.ok("append", err)
 		return failed
 	}), failed)
-	p.append(mine, "c", "d")
+	p.append(mine, 3, "c", "d")
 	p.view(mine, func(tx store.Tx) {
 		names(p, "from the start", subject, "1 a", "2 b", "3 c", "4 d")(tx.Audit(0, 10))
 		names(p, "after the second", subject, "3 c")(tx.Audit(2, 1))
@@ -266,6 +267,7 @@ func cancelled(p *probe) {
 	err := p.store.Tx(ctx, mine, func(tx store.Tx) error {
 		p.ok("insert", tx.InsertProfile(kept))
 		cancel()
+		p.is("write after the end", tx.InsertProfile(newProfile(mine)), context.Canceled)
 		return nil
 	})
 	p.is("transaction", err, context.Canceled)

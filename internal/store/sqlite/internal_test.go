@@ -1,0 +1,190 @@
+package sqlite
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/base/ident"
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/rules/profile"
+	"github.com/chaperone-agents/chaperone/internal/store"
+)
+
+var me = caller.Scope{Tenant: "local", Principal: "ana"}
+
+func openFresh(t *testing.T) *Store {
+	t.Helper()
+	s, err := Open(Config{Path: filepath.Join(t.TempDir(), "data", "chaperone.db"), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// PSM-11: every statement that reads or changes rows names the scope first.
+// The two that cannot are these.
+func TestEveryStatementCarriesTheScope(t *testing.T) {
+	unscoped := map[string]bool{selectAnyDevice: true, selectScopes: true}
+	insert := regexp.MustCompile(`^\s*INSERT INTO \w+ \(tenant_id, principal_id, [^)]*\)\s+VALUES \(\?1, \?2, `)
+	seen := map[string]bool{}
+	for _, query := range statements() {
+		if seen[query] {
+			t.Errorf("listed twice: %s", query)
+		}
+		seen[query] = true
+		tables := strings.Count(query, "FROM ") + strings.Count(query, "UPDATE ") - strings.Count(query, "FROM json_each") - strings.Count(query, "FROM (")
+		if !unscoped[query] && !insert.MatchString(query) && (tables == 0 || strings.Count(query, "tenant_id = ?1 AND principal_id = ?2") != tables) {
+			t.Errorf("without the scope: %s", query)
+		}
+	}
+	if len(seen) < 40 {
+		t.Errorf("only %d statements are listed", len(seen))
+	}
+}
+
+// Every statement prepares, on both kinds of connection, and none reads a
+// whole table.
+func TestStatementsPrepareAndUseIndexes(t *testing.T) {
+	s := openFresh(t)
+	for _, query := range statements() {
+		for _, p := range []pool{s.read, s.write} {
+			prepared, err := p.db.Prepare(query)
+			if err != nil {
+				t.Errorf("%v: %s", err, query)
+				continue
+			}
+			prepared.Close()
+		}
+		if query == selectScopes { // runs once, at start
+			continue
+		}
+		args := make([]any, len(uniqueParameters(query)))
+		rows, err := s.read.db.Query("EXPLAIN QUERY PLAN "+query, args...)
+		if err != nil {
+			t.Errorf("%v: %s", err, query)
+			continue
+		}
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(detail, "SCAN ") && !strings.HasPrefix(detail, "SCAN json_each") && !strings.HasPrefix(detail, "SCAN (subquery") {
+				t.Errorf("%s: %s", detail, query)
+			}
+			if detail == "USE TEMP B-TREE FOR ORDER BY" && !strings.Contains(query, "status IN (SELECT") && query != selectAuditTail {
+				t.Errorf("%s: %s", detail, query)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Error(err)
+		}
+		rows.Close()
+	}
+}
+
+func uniqueParameters(query string) map[string]bool {
+	found := map[string]bool{}
+	for _, p := range regexp.MustCompile(`\?\d+`).FindAllString(query, -1) {
+		found[p] = true
+	}
+	return found
+}
+
+// An unlisted statement does not run, and ends its transaction.
+func TestUnlistedStatementIsRefused(t *testing.T) {
+	s := openFresh(t)
+	err := s.Tx(t.Context(), me, func(tx store.Tx) error {
+		_, _ = tx.(interface {
+			exec(string, ...any) (int64, error)
+		}).exec("DELETE FROM browser_profiles")
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "not a prepared statement") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Durability and integrity are settings of the connection; these are the ones
+// in force.
+func TestConnectionSettings(t *testing.T) {
+	s := openFresh(t)
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000", "trusted_schema": "0", "query_only": "0"} {
+		var got string
+		if err := s.write.db.QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
+			t.Errorf("%s of the writer is %q, want %q (%v)", pragma, got, want, err)
+		}
+	}
+	var got string
+	if err := s.read.db.QueryRow("PRAGMA query_only").Scan(&got); err != nil || got != "1" {
+		t.Errorf("query_only of the readers is %q (%v)", got, err)
+	}
+}
+
+// A full and a read-only database are unavailable, keep what they had, and
+// work again afterwards.
+func TestFullAndReadOnly(t *testing.T) {
+	for name, pragma := range map[string]struct{ spoil, mend string }{
+		"full":      {"max_page_count = 1", "max_page_count = 1000000"}, // SQLite takes the present size when that is more
+		"read-only": {"query_only = 1", "query_only = 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openFresh(t)
+			if _, err := s.write.db.Exec("PRAGMA " + pragma.spoil); err != nil {
+				t.Fatal(err)
+			}
+			stored := 0
+			var err error
+			for ; stored < 1000 && err == nil; stored++ {
+				err = insertProfileOf(t, s)
+			}
+			if !errors.Is(err, store.ErrUnavailable) {
+				t.Fatalf("after %d records: %v, want unavailable", stored, err)
+			}
+			stored-- // the last failed
+			if n := countProfiles(t, s); n != stored {
+				t.Errorf("%d profiles are there, %d were acknowledged", n, stored)
+			}
+			if _, err := s.write.db.Exec("PRAGMA " + pragma.mend); err != nil {
+				t.Fatal(err)
+			}
+			if err := insertProfileOf(t, s); err != nil {
+				t.Errorf("after it was mended: %v", err)
+			}
+			if n := countProfiles(t, s); n != stored+1 {
+				t.Errorf("%d profiles are there, %d were acknowledged", n, stored+1)
+			}
+		})
+	}
+}
+
+func insertProfileOf(t *testing.T, s *Store) error {
+	t.Helper()
+	origins, err := site.ParseOrigins([]string{"https://wiki.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Tx(t.Context(), me, func(tx store.Tx) error {
+		return tx.InsertProfile(profile.Reserve(me, ident.New(), origins, time.Unix(1, 0)))
+	})
+}
+
+func countProfiles(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	if err := s.read.db.QueryRow("SELECT count(*) FROM browser_profiles").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
