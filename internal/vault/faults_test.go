@@ -11,8 +11,8 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
+	"github.com/chaperone-agents/chaperone/internal/base/privatefs"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
-	"github.com/chaperone-agents/chaperone/internal/vault/privatefs"
 )
 
 // failing is a disk whose operation of one kind fails, before or after it did

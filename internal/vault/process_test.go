@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/privatefs"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
-	"github.com/chaperone-agents/chaperone/internal/vault/privatefs"
 )
 
 // The tests of this file run this test binary again as another process; these

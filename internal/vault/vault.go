@@ -25,10 +25,10 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
+	"github.com/chaperone-agents/chaperone/internal/base/privatefs"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/vault/keyring"
-	"github.com/chaperone-agents/chaperone/internal/vault/privatefs"
 )
 
 // Config says where a vault is. Both directories must exist, be absolute

@@ -126,8 +126,10 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 
 // create makes what the embedded default needs, once; what exists is kept.
 func create(c Config) error {
-	if err := keyring.Generate(c.Keys); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("keyring: %w", err)
+	if _, err := os.Lstat(c.Keys); errors.Is(err, fs.ErrNotExist) {
+		if err := keyring.Generate(c.Keys); err != nil {
+			return err
+		}
 	}
 	if err := os.Mkdir(c.Profiles, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("profile folder: %w", err)

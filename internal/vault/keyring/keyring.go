@@ -11,8 +11,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/chaperone-agents/chaperone/internal/base/privatefs"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
-	"github.com/chaperone-agents/chaperone/internal/vault/privatefs"
 )
 
 // KeySize is the size of every key, in bytes.

@@ -1,0 +1,380 @@
+// Package product runs Chaperone as its owner and its agents do: the built
+// programs, the command line, an MCP client over stdio, and the sign-in page's
+// connection. Tests of the whole product (GATE-01 to GATE-09) are built on it
+// and check effects on the practice site's own record.
+package product
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/chaperone-agents/chaperone/internal/testkit/leak"
+	"github.com/chaperone-agents/chaperone/internal/testkit/practice"
+)
+
+// build makes the programs once per test process.
+var build = sync.OnceValues(func() (string, error) {
+	_, self, _, ok := runtime.Caller(0)
+	if !ok {
+		return "", errors.New("product: the source is not known")
+	}
+	root := filepath.Join(filepath.Dir(self), "..", "..", "..")
+	bin, err := os.MkdirTemp("", "chaperone-bin-")
+	if err != nil {
+		return "", err
+	}
+	// The worker runs as another user and must be able to execute its program.
+	if err := os.Chmod(bin, 0o755); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./cmd/...")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.New("product: " + string(out))
+	}
+	return bin, nil
+})
+
+// Bin is the folder of the built programs.
+func Bin(t testing.TB) string {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// Practice starts a practice site that ends with the test.
+func Practice(t testing.TB) *practice.Site {
+	t.Helper()
+	s, err := practice.Start(practice.Config{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// DevFile writes the site's development file, with more YAML lines behind it.
+func DevFile(t testing.TB, s *practice.Site, more string) string {
+	t.Helper()
+	path, err := s.DevFile(t.TempDir())
+	if err == nil && more != "" {
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+			_, err = f.WriteString(more + "\n")
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Folder makes a data folder with a short path, which ends with the test.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ch-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "data")
+}
+
+// Ready is what `chaperone up --json` prints.
+type Ready struct {
+	Console   string `json:"console"`
+	Ceremony  string `json:"ceremony"`
+	LoginCode string `json:"login_code"`
+}
+
+// Running is a `chaperone up`.
+type Running struct {
+	Ready
+	t    testing.TB
+	Data string
+	Log  *Log // what every program wrote to standard error
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// Log collects output; it is safe for concurrent use.
+type Log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
+
+func (l *Log) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+
+const (
+	startTime = 60 * time.Second
+	stopTime  = 45 * time.Second
+)
+
+// Up starts `chaperone up` on free ports and waits until it is ready. It ends
+// with the test at the latest.
+func Up(t testing.TB, data string, args ...string) *Running {
+	t.Helper()
+	r, err := TryUp(t, data, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.Log)
+	}
+	return r
+}
+
+// TryUp is Up for a start that may be refused.
+func TryUp(t testing.TB, data string, args ...string) (*Running, error) {
+	t.Helper()
+	r := &Running{t: t, Data: data, Log: &Log{}, done: make(chan struct{})}
+	r.cmd = exec.Command(filepath.Join(Bin(t), "chaperone"), append([]string{"--data", data, "up", "--json", "--listen", "127.0.0.1:0"}, args...)...)
+	r.cmd.Stderr = r.Log
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		return r, err
+	}
+	if err := r.cmd.Start(); err != nil {
+		return r, err
+	}
+	t.Cleanup(func() {
+		r.Stop()
+		if t.Failed() {
+			t.Logf("what the programs of %s wrote:\n%s", data, r.Log)
+		}
+	})
+	ready := make(chan error, 1)
+	go func() {
+		defer close(r.done)
+		lines := bufio.NewReader(out)
+		line, err := lines.ReadBytes('\n')
+		if err == nil {
+			err = json.Unmarshal(line, &r.Ready)
+		}
+		ready <- err
+		io.Copy(io.Discard, lines)
+		r.cmd.Wait()
+	}()
+	select {
+	case err = <-ready:
+	case <-time.After(startTime):
+		err = errors.New("chaperone up was not ready in time")
+	}
+	if err != nil {
+		r.Stop()
+		return r, errors.Join(errors.New("chaperone up did not start"), err)
+	}
+	return r, nil
+}
+
+// PID of `chaperone up`.
+func (r *Running) PID() int { return r.cmd.Process.Pid }
+
+// Exited is closed when `chaperone up` has ended.
+func (r *Running) Exited() <-chan struct{} { return r.done }
+
+// Stop ends it as Ctrl-C does, by force if that takes too long.
+func (r *Running) Stop() {
+	r.cmd.Process.Signal(syscall.SIGINT)
+	select {
+	case <-r.done:
+	case <-time.After(stopTime):
+		r.cmd.Process.Kill()
+		<-r.done
+		r.t.Error("chaperone up did not stop cleanly")
+	}
+}
+
+// Family is every process of this run, the workers' browsers included.
+func (r *Running) Family() leak.Which {
+	r.t.Helper()
+	which, err := leak.Family(r.PID())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return which
+}
+
+// Child is the process id of a supervised program; 0 if it does not run.
+func (r *Running) Child(program string) int {
+	r.t.Helper()
+	found, err := leak.Alive(r.Family())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, p := range found {
+		if f := strings.Fields(p.Cmdline); len(f) > 0 && filepath.Base(f[0]) == program {
+			return p.PID
+		}
+	}
+	return 0
+}
+
+// Result is how a command ended.
+type Result struct {
+	Out, Err string
+	Status   int
+}
+
+// Run runs `chaperone` on the data folder.
+func Run(t testing.TB, data string, args ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(Bin(t), "chaperone"), append([]string{"--data", data}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit {
+		t.Fatal(err)
+	}
+	return Result{Out: out.String(), Err: errs.String(), Status: cmd.ProcessState.ExitCode()}
+}
+
+// Must runs a command that has to succeed and decodes its JSON into v, unless
+// v is nil.
+func (r *Running) Must(v any, args ...string) {
+	r.t.Helper()
+	got := Run(r.t, r.Data, args...)
+	if got.Status != 0 {
+		r.t.Fatalf("chaperone %s: status %d: %s", strings.Join(args, " "), got.Status, got.Err)
+	}
+	if v == nil {
+		return
+	}
+	if err := json.Unmarshal([]byte(got.Out), v); err != nil {
+		r.t.Fatalf("chaperone %s: %v in %s", strings.Join(args, " "), err, got.Out)
+	}
+}
+
+// Agent is an MCP client of `chaperone mcp`.
+type Agent struct {
+	t       testing.TB
+	Session *mcp.ClientSession
+	Log     *Log
+}
+
+// NewAgent starts `chaperone mcp` with the arguments.
+func NewAgent(t testing.TB, data string, args ...string) *Agent {
+	t.Helper()
+	a, err := TryAgent(t, data, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, a.Log)
+	}
+	return a
+}
+
+// TryAgent is NewAgent for one that may be refused.
+func TryAgent(t testing.TB, data string, args ...string) (*Agent, error) {
+	t.Helper()
+	a := &Agent{t: t, Log: &Log{}}
+	cmd := exec.Command(filepath.Join(Bin(t), "chaperone"), append([]string{"--data", data, "mcp"}, args...)...)
+	cmd.Stderr = a.Log
+	client := mcp.NewClient(&mcp.Implementation{Name: "product-test", Version: "1"}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	defer cancel()
+	var err error
+	a.Session, err = client.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: stopTime}, nil)
+	if err != nil {
+		return a, err
+	}
+	t.Cleanup(a.Close)
+	return a, nil
+}
+
+// Close ends the client as MCP clients do: it closes the program's input.
+func (a *Agent) Close() { a.Session.Close() }
+
+// Answer is a tool result, or a refusal when Code is not empty.
+type Answer struct {
+	URL      string    `json:"url"`
+	Title    string    `json:"title"`
+	Revision string    `json:"revision"`
+	Text     string    `json:"text"`
+	Elements []Element `json:"elements"`
+
+	Code      string   `json:"code"`
+	Message   string   `json:"message"`
+	Retryable bool     `json:"retryable"`
+	Approval  *Waiting `json:"approval"`
+}
+
+// Element is a control in an answer.
+type Element struct {
+	Ref, Role, Name string
+	Disabled        bool
+}
+
+// Waiting names an approval in an answer.
+type Waiting struct{ ID, URL string }
+
+// Call calls a tool.
+func (a *Agent) Call(tool string, args any) Answer {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), 90*time.Second)
+	defer cancel()
+	r, err := a.Session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		a.t.Fatalf("%s: %v\n%s", tool, err, a.Log)
+	}
+	text, ok := r.Content[0].(*mcp.TextContent)
+	if !ok {
+		a.t.Fatalf("%s: %v", tool, r.Content)
+	}
+	var answer Answer
+	if err := json.Unmarshal([]byte(text.Text), &answer); err != nil {
+		a.t.Fatalf("%s: %v in %s", tool, err, text.Text)
+	}
+	if r.IsError != (answer.Code != "") {
+		a.t.Fatalf("%s: error %v with %s", tool, r.IsError, text.Text)
+	}
+	return answer
+}
+
+// Open navigates and must succeed.
+func (a *Agent) Open(url string) Answer {
+	a.t.Helper()
+	v := a.Call("browser.navigate", map[string]string{"url": url})
+	if v.Code != "" {
+		a.t.Fatalf("open %s: %s %s\n%s", url, v.Code, v.Message, a.Log)
+	}
+	return v
+}
+
+// Act acts on the only control with the name.
+func (a *Agent) Act(on Answer, kind, name string, more map[string]any) Answer {
+	a.t.Helper()
+	args := map[string]any{"kind": kind, "expected_revision": on.Revision}
+	for _, e := range on.Elements {
+		if e.Name == name {
+			args["ref"] = e.Ref
+		}
+	}
+	if args["ref"] == nil {
+		a.t.Fatalf("no control %q among %v", name, on.Elements)
+	}
+	for k, v := range more {
+		args[k] = v
+	}
+	return a.Call("browser.act", args)
+}
