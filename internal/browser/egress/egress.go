@@ -34,8 +34,8 @@ const (
 
 // Config is what a proxy needs.
 type Config struct {
-	Tenant string         // on every audit line
-	Audit  func(Decision) // called once per attempt, from many goroutines, before the browser is answered
+	Tenant string               // on every audit line
+	Audit  func(Decision) error // called once per attempt, from many goroutines, before the browser is answered; an error refuses the attempt
 	Log    *slog.Logger
 	// Dev maps names to loopback addresses in the development mode. Every
 	// other rule, also for those names, is unchanged. Nil in production.
@@ -139,8 +139,13 @@ func (p *Proxy) serve(ctx context.Context, conn net.Conn) {
 		stop := context.AfterFunc(ctx, func() { out.Close() })
 		defer stop()
 	}
-	p.record(d)
+	recorded := p.record(d)
 	conn.SetDeadline(time.Now().Add(stepTime))
+	if recorded != nil && out != nil {
+		p.cfg.Log.Error("egress refused: its decision could not be written down", "cause", recorded)
+		refuse(conn, Busy)
+		return
+	}
 	if out == nil {
 		refuse(conn, d.Reason)
 		return
@@ -196,8 +201,8 @@ func (p *Proxy) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return p.cfg.Resolve(ctx, host)
 }
 
-func (p *Proxy) record(d Decision) {
+func (p *Proxy) record(d Decision) error {
 	d.Tenant, d.At = p.cfg.Tenant, time.Now()
 	p.cfg.Log.Debug("egress decision", "host", d.Host, "port", d.Port, "addresses", len(d.Addrs), "reason", string(d.Reason))
-	p.cfg.Audit(d)
+	return p.cfg.Audit(d)
 }

@@ -29,6 +29,8 @@ type world struct {
 	dials     []netip.AddrPort
 	decisions []egress.Decision
 	echo      net.Addr
+
+	auditFails error
 }
 
 func newWorld(t testing.TB) *world {
@@ -86,10 +88,11 @@ func (w *world) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", w.echo.String())
 }
 
-func (w *world) audit(d egress.Decision) {
+func (w *world) audit(d egress.Decision) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.decisions = append(w.decisions, d)
+	return w.auditFails
 }
 
 // starter runs a proxy, ours or a broken one, on l.
@@ -291,6 +294,20 @@ func echoes(c net.Conn) error {
 		return fmt.Errorf("the tunnel carried %q, %v", all, err)
 	}
 	return nil
+}
+
+// PROXY-01, fail closed: a decision that cannot be written down opens nothing.
+func TestUnrecordedDecisionOpensNothing(t *testing.T) {
+	w := newWorld(t)
+	w.answer("site.example.org", "93.184.216.34")
+	w.auditFails = errors.New("disk full")
+	status, conn := attempt(t, ours, w, nil, connect("site.example.org:443"))
+	if !strings.HasPrefix(status, "HTTP/1.1 503") {
+		t.Errorf("answer %q", status)
+	}
+	if rest, err := io.ReadAll(conn); err != nil || strings.Contains(string(rest), "hello") {
+		t.Errorf("the tunnel carried %q, %v", rest, err)
+	}
 }
 
 func TestProxyRules(t *testing.T) {
