@@ -120,7 +120,8 @@ func (a *api) contain(next http.Handler) http.Handler {
 // fail answers with the public part of err; the log gets the code only.
 func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code := fault.CodeOf(err)
-	a.log.Info("a request was refused", "family", strings.SplitN(r.URL.Path, ":", 2)[0], "code", code)
+	_, operation, _ := strings.Cut(r.URL.Path, ":") // of a known route, so one of our own words
+	a.log.Info("a request was refused", "operation", operation, "code", code)
 	httpx.Fail(w, err)
 }
 
