@@ -41,7 +41,7 @@ type Config struct {
 	Chromium   string // absolute path; empty means the first of the usual places
 	Xvfb       string // absolute path; empty means the first of the usual places
 	Dev        *devmode.Config
-	Audit      func(egress.Decision) // of every browser, from many goroutines
+	Audit      func(egress.Decision) error // of every browser, from many goroutines
 	Log        *slog.Logger
 }
 

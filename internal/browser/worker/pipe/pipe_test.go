@@ -1,0 +1,479 @@
+package pipe_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/browser"
+	"github.com/chaperone-agents/chaperone/internal/browser/fake"
+	"github.com/chaperone-agents/chaperone/internal/browser/worker/pipe"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+)
+
+const home = "https://wiki.example.org/"
+
+// pair is a connected pair of sockets, as a worker inherits one.
+func pair(t testing.TB) (a, b *net.UnixConn) {
+	t.Helper()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conns := make([]*net.UnixConn, 2)
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "pair")
+		c, err := net.FileConn(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		conns[i] = c.(*net.UnixConn)
+	}
+	return conns[0], conns[1]
+}
+
+// rig is a client whose worker end runs in this process over a fake web.
+type rig struct {
+	*pipe.Client
+	world *fake.World
+	page  *fake.Page
+	setup pipe.Setup
+	ended chan error // of Serve
+	far   *net.UnixConn
+}
+
+func start(t testing.TB) *rig {
+	t.Helper()
+	near, far := pair(t)
+	r := &rig{Client: pipe.NewClient(near), world: &fake.World{}, ended: make(chan error, 1), far: far}
+	r.world.Put(home, fake.Doc{Title: "Wiki", Text: "Hello", Controls: []fake.Control{
+		{Role: "button", Name: "Save", SetsCookie: "saved"}, {Role: "textbox", Name: "Name", Field: "text"}}})
+	setups := make(chan pipe.Setup, 1)
+	go func() {
+		r.ended <- pipe.Serve(context.Background(), far, func(ctx context.Context, s pipe.Setup) (browser.Page, error) {
+			setups <- s
+			return r.world.Launch(ctx, browser.Spec{Tenant: "t", Origins: s.Origins, Headed: s.Headed})
+		})
+	}()
+	origins, err := site.ParseOrigins([]string{home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Launch(t.Context(), pipe.Setup{Origins: origins, Headed: true, Proxy: "127.0.0.1:1", Home: "/h", PolicyDir: "/p", Chromium: "/c", Xvfb: "/x", TrustedCA: []byte("ca")}); err != nil {
+		t.Fatal(err)
+	}
+	r.setup, r.page = <-setups, r.world.Live()[0]
+	t.Cleanup(func() {
+		r.Close()
+		within(t, r.Lost(), "the client's end")
+		select {
+		case <-r.ended:
+		case <-time.After(10 * time.Second):
+			t.Error("Serve did not end with its connection")
+		}
+		if live := r.world.Live(); len(live) != 0 {
+			t.Error("the browser was left open")
+		}
+	})
+	return r
+}
+
+func within(t testing.TB, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("still waiting for " + what)
+	}
+}
+
+func url(t testing.TB, s string) site.URL {
+	t.Helper()
+	u, err := site.ParseURL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (r *rig) open(t testing.TB) action.Action {
+	t.Helper()
+	d, err := r.Navigate(t.Context(), url(t, home))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: d.Elements[0].Ref}
+}
+
+// TRUST-04: every call crosses unchanged, in both directions.
+func TestCallsCross(t *testing.T) {
+	r := start(t)
+	if r.setup.Origins.Strings()[0] != "https://wiki.example.org" || !r.setup.Headed || r.setup.Proxy != "127.0.0.1:1" || r.setup.Home != "/h" ||
+		r.setup.PolicyDir != "/p" || r.setup.Chromium != "/c" || r.setup.Xvfb != "/x" || string(r.setup.TrustedCA) != "ca" {
+		t.Errorf("the setup arrived as %+v", r.setup)
+	}
+	want := browser.Material{
+		Cookies: []browser.Cookie{{Name: "a", Value: "\u2028\x00", Domain: ".example.org", Path: "/", Expires: -1, Secure: true, HTTPOnly: true,
+			Partition: &browser.PartitionKey{TopLevelSite: "https://a.example.org", HasCrossSiteAncestor: true}}},
+		Origins: []browser.Storage{{Origin: "https://wiki.example.org", Items: []browser.Item{{Name: "n", Value: strings.Repeat("v", 20<<20)}}}},
+	}
+	if err := r.Restore(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Capture(t.Context())
+	if err != nil || !cmp.Equal(want, got) {
+		t.Errorf("the session changed on its way: %v", err)
+	}
+	a := r.open(t)
+	if d, err := r.Act(t.Context(), a); err != nil || d.Title != "Wiki" || d.Revision == a.ExpectedRevision {
+		t.Errorf("act: %+v, %v", d, err)
+	}
+	if e := r.world.Effects(); len(e) != 1 || e[0].Name != "Save" {
+		t.Errorf("effects: %v", e)
+	}
+	if d, err := r.Observe(t.Context()); err != nil || len(d.Elements) != 2 || d.Facts[d.Elements[1].Ref].FieldKind != "text" {
+		t.Errorf("observe: %+v, %v", d, err)
+	}
+	if e, err := r.Evidence(t.Context()); err != nil || !e.OnAllowedOrigin || !e.StoragePresent {
+		t.Errorf("evidence: %+v, %v", e, err)
+	}
+	in := browser.Input{Kind: "text", Text: "secret"}
+	if err := r.Input(t.Context(), in); err != nil || !cmp.Equal(r.page.Inputs(), []browser.Input{in}) {
+		t.Errorf("input: %v, %v", r.page.Inputs(), err)
+	}
+	frames, err := r.Frames(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := <-frames; f.Width != 1280 || f.Height != 800 || !bytes.Equal(f.JPEG, []byte{0xff, 0xd8, 0xff, 0xd9}) {
+		t.Errorf("picture: %+v", f)
+	}
+}
+
+// REL-02: errors keep their code and sentence, and never carry their cause.
+func TestErrorsCross(t *testing.T) {
+	r := start(t)
+	a := r.open(t)
+	for _, c := range []struct {
+		err   error
+		code  fault.Code
+		retry bool
+	}{
+		{fault.Wrap(fault.PageChanged, "The page changed.", errors.New("cookie=1")).Retry(), fault.PageChanged, true},
+		{fault.Wrap(fault.ElementNotFound, "It has gone.", errors.New("cookie=1")), fault.ElementNotFound, false},
+		{fault.New(fault.OutcomeUnknown, "Unknown."), fault.OutcomeUnknown, false},
+		{errors.New("cookie=1"), fault.OutcomeUnknown, false}, // nothing says that nothing was sent
+		{fault.New(fault.ApprovalPending, "Wait."), fault.OutcomeUnknown, false},
+	} {
+		r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { return c.err })
+		_, err := r.Act(t.Context(), a)
+		if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != c.code || e.Retryable != c.retry || strings.Contains(err.Error(), "cookie") {
+			t.Errorf("%v arrived as %v", c.err, err)
+		}
+	}
+	if _, err := r.Navigate(t.Context(), url(t, "https://other.example.org/")); !fault.Is(err, fault.URLDisallowed) {
+		t.Errorf("another origin: %v", err)
+	}
+	r.world.OnLoad(func(context.Context, string) error { return errors.New("cookie=1") })
+	if _, err := r.Navigate(t.Context(), url(t, home)); !fault.Is(err, fault.Internal) || strings.Contains(err.Error(), "cookie") {
+		t.Errorf("a nameless failure: %v", err)
+	}
+}
+
+// REL-01: a call that is given up is given up at the other end, and the pipe
+// goes on; nothing is sent for a call that was given up before.
+func TestCancellation(t *testing.T) {
+	r := start(t)
+	a := r.open(t)
+	entered := make(chan struct{})
+	r.world.OnAct(func(ctx context.Context, _ *fake.Page, _ action.Action) error {
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-entered; cancel() }()
+	if _, err := r.Act(ctx, a); !fault.Is(err, fault.OutcomeUnknown) {
+		t.Errorf("a cancelled act: %v", err)
+	}
+	before := len(r.world.Requests())
+	if _, err := r.Navigate(ctx, url(t, home)); !errors.Is(err, context.Canceled) || !fault.Is(err, fault.ProviderUnavailable) {
+		t.Errorf("a cancelled navigation: %v", err)
+	}
+	if len(r.world.Requests()) != before {
+		t.Error("a call that was already cancelled was sent")
+	}
+	r.world.OnLoad(func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() })
+	short, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer stop()
+	if _, err := r.Navigate(short, url(t, home)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a navigation past its deadline: %v", err)
+	}
+	if _, err := r.Observe(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	// A stream that is given up ends, and what was under way does no harm.
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		frames, err := r.Frames(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		for range frames {
+		}
+	}
+	if _, err := r.Observe(t.Context()); err != nil {
+		t.Errorf("after the streams: %v", err)
+	}
+}
+
+// A worker that no longer obeys is lost, in bounded time.
+func TestFrozenWorker(t *testing.T) {
+	r := start(t)
+	a := r.open(t)
+	release := make(chan struct{})
+	r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { <-release; return nil })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := r.Act(ctx, a)
+	close(release)
+	if !fault.Is(err, fault.OutcomeUnknown) {
+		t.Errorf("act: %v", err)
+	}
+	within(t, r.Lost(), "the loss of a frozen worker")
+}
+
+// REL-01: whatever is lost during an act may have happened; anything else has not.
+func TestLoss(t *testing.T) {
+	for name, lose := range map[string]func(*rig){
+		"the browser crashes":  func(r *rig) { r.page.Crash() },
+		"the connection ends":  func(r *rig) { r.far.Close() },
+		"the client is closed": func(r *rig) { r.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			a := r.open(t)
+			frames, err := r.Frames(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { lose(r); return nil })
+			if _, err := r.Act(t.Context(), a); !fault.Is(err, fault.OutcomeUnknown) {
+				t.Errorf("during an act: %v", err)
+			}
+			within(t, r.Lost(), "the loss")
+			for range frames { // ends
+			}
+			effects := len(r.world.Effects())
+			_, actErr := r.Act(t.Context(), a)
+			_, observeErr := r.Observe(t.Context())
+			_, framesErr := r.Frames(t.Context())
+			for _, err := range []error{actErr, observeErr, framesErr, r.Input(t.Context(), browser.Input{Kind: "click"})} {
+				if !fault.Is(err, fault.ProviderUnavailable) {
+					t.Errorf("afterwards: %v", err)
+				}
+			}
+			if len(r.world.Effects()) != effects {
+				t.Error("an act after the loss had an effect")
+			}
+		})
+	}
+	t.Run("during a navigation", func(t *testing.T) {
+		r := start(t)
+		r.world.OnLoad(func(context.Context, string) error { r.far.Close(); return nil })
+		if _, err := r.Navigate(t.Context(), url(t, home)); !fault.Is(err, fault.ProviderUnavailable) {
+			t.Errorf("during a navigation: %v", err)
+		}
+	})
+}
+
+// frame builds a raw frame: kinds are 1 request, 2 cancel, 3 reply, 4 failure,
+// 5 picture, 6 ended; ops count from 1 launch to 9 input.
+func frame(length uint32, kind, op byte, id uint64, body string) []byte {
+	b := binary.BigEndian.AppendUint32(nil, length)
+	b = append(b, kind, op)
+	b = binary.BigEndian.AppendUint64(b, id)
+	return append(b, body...)
+}
+
+func whole(kind, op byte, id uint64, body string) []byte {
+	return frame(uint32(len(body)), kind, op, id, body)
+}
+
+// TRUST-03: a worker that was taken over can end its own pipe and nothing else.
+func TestHostileWorker(t *testing.T) {
+	for name, answer := range map[string][]byte{
+		"a huge length":              frame(1<<32-1, 3, 4, 1, ""),
+		"an answer over its bound":   frame(9<<20, 3, 4, 1, ""),
+		"an answer to nothing":       whole(3, 4, 7, "{}"),
+		"an answer to another call":  whole(3, 5, 1, "{}"),
+		"a request":                  whole(1, 4, 1, "{}"),
+		"an unknown kind":            whole(9, 4, 1, "{}"),
+		"a picture without a stream": whole(5, 8, 1, `{"JPEG":"/9j/","Width":1,"Height":1}`),
+		"half a frame":               frame(100, 3, 4, 1, "{"),
+		"an answer twice":            append(whole(3, 4, 1, "["), whole(3, 4, 1, "{}")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := pair(t)
+			c := pipe.NewClient(near)
+			go func() {
+				io.ReadFull(far, make([]byte, 14))
+				far.Write(answer)
+				if name == "half a frame" {
+					far.Close()
+				}
+			}()
+			if _, err := c.Observe(t.Context()); !fault.Is(err, fault.ProviderUnavailable) && !fault.Is(err, fault.OutputInvalid) {
+				t.Errorf("the caller got %v", err)
+			}
+			within(t, c.Lost(), "the end of a pipe that broke the protocol")
+		})
+	}
+	for name, c := range map[string]struct {
+		body string
+		code fault.Code
+	}{
+		"another family's code": {`{"code":"approval_pending","public":"Approve at evil.example"}`, fault.Internal},
+		"an unknown code":       {`{"code":"tool.browser.fine","public":"x"}`, fault.Internal},
+		"not JSON":              {`<html>`, fault.Internal},
+		"a long sentence":       {`{"code":"tool.browser.needs_user","public":"` + strings.Repeat("x", 600) + `"}`, fault.NeedsUser},
+		"control characters":    {`{"code":"tool.browser.needs_user","public":"\u001b[2J"}`, fault.NeedsUser},
+	} {
+		t.Run("an error with "+name, func(t *testing.T) {
+			near, far := pair(t)
+			client := pipe.NewClient(near)
+			go func() {
+				io.ReadFull(far, make([]byte, 14))
+				far.Write(whole(4, 4, 1, c.body))
+			}()
+			_, err := client.Observe(t.Context())
+			e, ok := errors.AsType[*fault.Error](err)
+			if !ok || e.Code != c.code || len(e.Public) > 512 || strings.ContainsAny(e.Public, "\x1b") || strings.Contains(e.Public, "evil") {
+				t.Errorf("the caller got %v", err)
+			}
+		})
+	}
+	t.Run("READY-02 evidence that is the ceremony's", func(t *testing.T) {
+		near, far := pair(t)
+		c := pipe.NewClient(near)
+		go func() {
+			io.ReadFull(far, make([]byte, 14))
+			far.Write(whole(3, 7, 1, `{"TextDuringChallenge":true,"OnAllowedOrigin":true,"StoragePresent":true}`))
+		}()
+		if e, err := c.Evidence(t.Context()); err != nil || e.TextDuringChallenge || !e.OnAllowedOrigin {
+			t.Errorf("evidence %+v, %v", e, err)
+		}
+	})
+}
+
+// The worker's end refuses what no service of ours would send, and ends.
+func TestHostileService(t *testing.T) {
+	setup, _ := json.Marshal(map[string]any{"origins": []string{home}})
+	launch := whole(1, 1, 1, string(setup))
+	for name, sent := range map[string][]byte{
+		"a huge length":   frame(1<<32-1, 1, 1, 1, ""),
+		"an unknown kind": whole(3, 1, 1, ""),
+		"an unknown op":   whole(1, 99, 1, ""),
+		"a number twice":  bytes.Repeat(whole(1, 8, 5, ""), 2),
+		"half a frame":    launch[:20],
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, far := pair(t)
+			world := &fake.World{}
+			block := make(chan struct{})
+			ended := make(chan error, 1)
+			go func() {
+				ended <- pipe.Serve(context.Background(), far, func(ctx context.Context, s pipe.Setup) (browser.Page, error) {
+					p, err := world.Launch(ctx, browser.Spec{Origins: s.Origins})
+					return stubborn{p.(*fake.Page), block}, err
+				})
+			}()
+			if name == "a number twice" {
+				near.Write(launch)
+				io.ReadFull(near, make([]byte, 14))
+			}
+			near.Write(sent)
+			near.CloseWrite()
+			close(block)
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Fatal("Serve goes on")
+			}
+			if len(world.Live()) != 0 {
+				t.Error("the browser was left open")
+			}
+		})
+	}
+	t.Run("a call before the launch, and a second launch", func(t *testing.T) {
+		near, far := pair(t)
+		world := &fake.World{}
+		go pipe.Serve(context.Background(), far, func(ctx context.Context, s pipe.Setup) (browser.Page, error) {
+			return world.Launch(ctx, browser.Spec{Origins: s.Origins})
+		})
+		c := pipe.NewClient(near)
+		if _, err := c.Observe(t.Context()); !fault.Is(err, fault.ProviderUnavailable) {
+			t.Errorf("before: %v", err)
+		}
+		if err := c.Launch(t.Context(), pipe.Setup{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Launch(t.Context(), pipe.Setup{}); !fault.Is(err, fault.ProviderUnavailable) || world.Launched() != 1 {
+			t.Errorf("second: %v, %d launched", err, world.Launched())
+		}
+	})
+}
+
+// stubborn is a page whose Frames waits.
+type stubborn struct {
+	*fake.Page
+	block chan struct{}
+}
+
+func (s stubborn) Frames(ctx context.Context) (<-chan browser.Frame, error) {
+	<-s.block
+	return s.Page.Frames(ctx)
+}
+
+// STORE-06: a session over the bound is refused at once and nothing is lost.
+func TestMaterialBound(t *testing.T) {
+	r := start(t)
+	big := browser.Material{Origins: []browser.Storage{{Origin: "https://wiki.example.org", Items: []browser.Item{{Name: "n", Value: strings.Repeat("v", browser.MaxMaterial)}}}}}
+	if err := r.Restore(t.Context(), big); !fault.Is(err, fault.ProfileUnavailable) {
+		t.Errorf("restore: %v", err)
+	}
+	r.page.Restore(t.Context(), big)
+	if _, err := r.Capture(t.Context()); !fault.Is(err, fault.OutputInvalid) {
+		t.Errorf("capture: %v", err)
+	}
+	if _, err := r.Evidence(t.Context()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	r := start(b)
+	r.world.Put(home, fake.Doc{Title: "Wiki", Text: strings.Repeat("words ", 2000), Controls: []fake.Control{{Role: "button", Name: "Save"}}})
+	r.open(b)
+	for b.Loop() {
+		if _, err := r.Observe(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
