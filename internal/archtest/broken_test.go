@@ -95,6 +95,7 @@ func TestPackageChecksRefuseBrokenPackages(t *testing.T) {
 		{"process", "internal/rules/p/p.go", head + "import \"os\"\nvar _ os.File", "rules are pure"},
 		{"network", "internal/rules/p/p.go", head + "import \"net/http\"\nvar _ http.Client", "rules are pure"},
 		{"logger", "internal/rules/p/p.go", head + "import \"log/slog\"\nvar _ slog.Level", "rules are pure"},
+		{"mask", "internal/rules/p/p.go", head + "import \"log/slog\"\nfunc F() slog.Value { return slog.StringValue(\"x\") }", ""},
 		{"context", "internal/rules/p/p.go", head + "import \"context\"\nvar _ context.Context", "rules are pure"},
 		{"randomness", "internal/rules/p/p.go", head + "import \"crypto/rand\"\nvar _ = rand.Text", "rules are pure"},
 		{"randomness of ours", "internal/rules/p/p.go", head + "import \"" + Module + "/internal/base/ident\"\nvar _ = ident.New", "rules are pure"},
@@ -140,6 +141,7 @@ func TestTextChecksRefuseBrokenFiles(t *testing.T) {
 	}{
 		{"clean", "internal/app/p.go", "package p\n", ""},
 		{"sandbox", "internal/browser/driver/a.go", `"--no-` + `sandbox"`, "sandbox"},
+		{"sandbox in the testkit", "internal/testkit/a.go", `"--no-` + `sandbox"`, "sandbox"},
 		{"certificates", "internal/edge/a.go", "InsecureSkip" + "Verify: true", "certificate"},
 		{"certificates in the testkit", "internal/testkit/a.go", "InsecureSkip" + "Verify: true", ""},
 		{"machine", "docs/a.md", "see /wor" + "k/main", "one machine"},
