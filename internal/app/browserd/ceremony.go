@@ -59,6 +59,7 @@ func (s *Service) BeginCeremony(ctx context.Context, scope caller.Scope, profile
 		return browser.Ceremony{}, err
 	}
 	if err := s.start(ctx, c.rt, browser.Spec{Tenant: scope.Tenant, Origins: r.Origins, Headed: true}, ref); err != nil {
+		s.conclude(c, failed)
 		return browser.Ceremony{}, err
 	}
 	if err := s.openLogin(ctx, c, login); err != nil {
@@ -91,11 +92,6 @@ func (s *Service) openCeremony(o owner, ref string, origins site.Origins, capabi
 		view: State{Phase: Live, Status: ceremony.AuthenticationRequired, ExpiresAt: now.Add(ceremony.Life)},
 	}
 	s.ceremonies[c.id] = c
-	rt.forget = func() {
-		if !c.ending { // it never opened: there is no outcome to keep
-			delete(s.ceremonies, c.id)
-		}
-	}
 	return c, nil
 }
 

@@ -60,32 +60,25 @@ func (s *Service) Delete(_ context.Context, scope caller.Scope, profileID, ref s
 // evict ends every browser of the owner without sealing and returns when they
 // have gone.
 func (s *Service) evict(o owner) error {
+	doomed := s.running(&o)
 	s.mu.Lock()
-	var leases []*held
+	var all sync.WaitGroup
 	for _, l := range s.leases {
 		if l.rt.owner == o {
-			leases = append(leases, l)
+			all.Go(func() { s.retire(l) })
 		}
 	}
-	var ceremonies []*signIn
 	for _, c := range s.openCeremonies() {
 		if c.rt.owner == o {
-			ceremonies = append(ceremonies, c)
+			all.Go(func() { s.conclude(c, cancelled) })
 		}
 	}
 	s.mu.Unlock()
-	var all sync.WaitGroup
-	for _, l := range leases {
-		all.Go(func() { s.retire(l) })
-	}
-	for _, c := range ceremonies {
-		all.Go(func() { s.conclude(c, cancelled) })
-	}
+	all.Wait()
 	var failed error
-	for _, rt := range s.running(&o) { // also launches that were under way
+	for _, rt := range append(doomed, s.running(&o)...) { // also what started meanwhile
 		failed = errors.Join(failed, s.end(rt))
 	}
-	all.Wait()
 	if failed != nil {
 		return fault.Wrap(fault.ProviderUnavailable, "The profile is blocked, but one of its browsers did not close. Try again.", failed).Retry()
 	}
