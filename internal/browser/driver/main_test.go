@@ -51,10 +51,3 @@ func parse(t testing.TB, s string) site.URL {
 	return u
 }
 
-func TestSmoke(t *testing.T) {
-	s := chromiumtest.NewSite(t, "wiki.example")
-	s.Page("wiki.example/", "<title>Hi</title><h1>Hello</h1><a href=/two>Two</a><input aria-label=Name>")
-	p := launch(t, config(t, s, "https://wiki.example"))
-	d, err := p.Navigate(t.Context(), parse(t, "https://wiki.example/"))
-	t.Logf("%+v %v", d, err)
-}

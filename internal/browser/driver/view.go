@@ -37,6 +37,7 @@ func (p *Page) Evidence(ctx context.Context) (ceremony.Evidence, error) {
 	u, err := site.ParseURL(p.doc.url)
 	p.mu.Unlock()
 	e.OnAllowedOrigin = err == nil && p.config.Origins.Has(u.Origin())
+	e.Origin = u.Origin().String()
 	if err := p.ask(ctx, pagejs.Challenge, struct{}{}, &e.ChallengeVisible); err != nil {
 		return ceremony.Evidence{}, p.ended(err)
 	}
