@@ -28,9 +28,10 @@ SELECT tenant_id, principal_id, ` + approvalColumns + ` FROM approvals` + mine +
 SELECT tenant_id, principal_id, ` + approvalColumns + ` FROM approvals` + mine + `
   AND status IN (SELECT value FROM json_each(?4)) ORDER BY seq DESC LIMIT ?3`
 
+	// +seq: sorting one session's is cheaper than going through all of a scope's.
 	selectSessionApprovals = `
 SELECT tenant_id, principal_id, ` + approvalColumns + ` FROM approvals` + mine + `
-  AND session_id = ?5 AND (?4 = 'null' OR status IN (SELECT value FROM json_each(?4))) ORDER BY seq DESC LIMIT ?3`
+  AND session_id = ?5 AND (?4 = 'null' OR status IN (SELECT value FROM json_each(?4))) ORDER BY +seq DESC LIMIT ?3`
 
 	// What an approval is about is not among what changes.
 	updateApproval = `

@@ -53,9 +53,8 @@ func TestEveryStatementCarriesTheScope(t *testing.T) {
 	}
 }
 
-// Every statement prepares, on both kinds of connection, and none reads a
-// whole table.
-func TestStatementsPrepareAndUseIndexes(t *testing.T) {
+// Every statement prepares, on both kinds of connection.
+func TestStatementsPrepare(t *testing.T) {
 	s := openFresh(t)
 	for _, query := range statements() {
 		for _, p := range []pool{s.read, s.write} {
@@ -66,33 +65,58 @@ func TestStatementsPrepareAndUseIndexes(t *testing.T) {
 			}
 			prepared.Close()
 		}
+	}
+}
+
+// No statement reads a whole table, or a scope's whole share of one when it
+// names something narrower. Only lists by status sort, which are short.
+func TestStatementsUseIndexes(t *testing.T) {
+	s := openFresh(t)
+	narrow := map[string]string{ // what a statement says, and what its plan must then say
+		"AND id = ?": " AND id=?", "session_id = ?": " AND session_id=?", "AND profile_id = ?": " AND profile_id=?",
+		"fingerprint = ?": "fingerprint=?", "digest = ?4": " AND digest=?", "number > ?": "AND number>?",
+		"outcome = 'running' ORDER": "invocations_running", "AND ended_at IS NULL AND": "sessions_live",
+	}
+	for _, query := range statements() {
 		if query == selectScopes { // runs once, at start
 			continue
 		}
-		args := make([]any, len(uniqueParameters(query)))
-		rows, err := s.read.db.Query("EXPLAIN QUERY PLAN "+query, args...)
-		if err != nil {
-			t.Errorf("%v: %s", err, query)
-			continue
-		}
-		for rows.Next() {
-			var id, parent, unused int
-			var detail string
-			if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasPrefix(detail, "SCAN ") && !strings.HasPrefix(detail, "SCAN json_each") && !strings.HasPrefix(detail, "SCAN (subquery") {
-				t.Errorf("%s: %s", detail, query)
-			}
-			if detail == "USE TEMP B-TREE FOR ORDER BY" && !strings.Contains(query, "status IN (SELECT") && query != selectAuditTail {
-				t.Errorf("%s: %s", detail, query)
+		plan := s.plan(t, query)
+		for says, must := range narrow {
+			if strings.Contains(query, says) && !strings.Contains(plan, must) {
+				t.Errorf("the plan does not use %q: %s\n%s", must, query, plan)
 			}
 		}
-		if err := rows.Err(); err != nil {
-			t.Error(err)
+		plan = strings.NewReplacer("SCAN json_each", "", "SCAN (subquery", "").Replace(plan)
+		if strings.Contains(plan, "SCAN ") {
+			t.Errorf("reads a whole table: %s\n%s", query, plan)
 		}
-		rows.Close()
+		if strings.Contains(plan, "USE TEMP B-TREE FOR ORDER BY") && !strings.Contains(query, "status IN (SELECT") && query != selectAuditTail {
+			t.Errorf("sorts: %s\n%s", query, plan)
+		}
 	}
+}
+
+func (s *Store) plan(t *testing.T, query string) string {
+	t.Helper()
+	rows, err := s.read.db.Query("EXPLAIN QUERY PLAN "+query, make([]any, len(uniqueParameters(query)))...)
+	if err != nil {
+		t.Fatalf("%v: %s", err, query)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		plan.WriteString(detail + "\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
 }
 
 func uniqueParameters(query string) map[string]bool {

@@ -32,10 +32,10 @@ func raw(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-func exec(t *testing.T, db *sql.DB, query string) {
+func query(t *testing.T, db *sql.DB, text string) {
 	t.Helper()
-	if _, err := db.Exec(query); err != nil {
-		t.Fatalf("%s: %v", query, err)
+	if _, err := db.Exec(text); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
 }
 
@@ -156,18 +156,19 @@ func TestOpenRefuses(t *testing.T) {
 		"another program's database": {func(t *testing.T) string {
 			path := file(t, nil)
 			db := raw(t, path)
-			exec(t, db, "CREATE TABLE t (x)")
+			query(t, db, "CREATE TABLE t (x)")
 			db.Close()
 			return path
 		}, "not a Chaperone database", false},
 		"a newer schema": {func(t *testing.T) string {
 			path := closed(t)
 			db := raw(t, path)
-			exec(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
+			query(t, db, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)")
 			db.Close()
 			return path
 		}, "newer", false},
-		"a corrupt page": {func(t *testing.T) string { return damaged(t, 4096) }, "corrupt", true},
+		"a corrupt file": {func(t *testing.T) string { return damaged(t, 4096, false) }, "", true},
+		"a corrupt page that opening does not read": {func(t *testing.T) string { return damaged(t, 4096, true) }, "corrupt", true},
 		"a truncated file": {func(t *testing.T) string {
 			path := closed(t)
 			if err := os.Truncate(path, 3*4096); err != nil {
@@ -243,8 +244,9 @@ func chmod(t *testing.T, path string, mode os.FileMode) string {
 	return path
 }
 
-// damaged is a database with rubbish from the offset on.
-func damaged(t *testing.T, from int64) string {
+// damaged is a database with rubbish in all pages but the first, or in the
+// last one only.
+func damaged(t *testing.T, page int64, lastOnly bool) string {
 	t.Helper()
 	path := closed(t)
 	info, err := os.Stat(path)
@@ -256,6 +258,10 @@ func damaged(t *testing.T, from int64) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	from := page
+	if lastOnly {
+		from = info.Size() - page
+	}
 	if _, err := f.WriteAt(bytes.Repeat([]byte{0xA5}, int(info.Size()-from)), from); err != nil {
 		t.Fatal(err)
 	}
@@ -269,9 +275,9 @@ func TestSchemaRefuses(t *testing.T) {
 	fill(t, open(t, path), 1)
 	db := raw(t, path)
 	const profiles = "INSERT INTO browser_profiles (tenant_id, principal_id, id, provider_name, provider_ref, key_version, origins, status, generation, created_at, updated_at) VALUES "
-	exec(t, db, profiles+`('t', 'p', '1', 'hosted', 'ref', 'k', '["https://a.example"]', 'ready', 0, 1, 1)`) // the pattern is good
-	exec(t, db, profiles+`('t', 'p', '2', NULL, NULL, NULL, '["https://a.example"]', 'revoked', 0, 1, 1)`)
-	for name, query := range map[string]string{
+	query(t, db, profiles+`('t', 'p', '1', 'hosted', 'ref', 'k', '["https://a.example"]', 'ready', 0, 1, 1)`) // the pattern is good
+	query(t, db, profiles+`('t', 'p', '2', NULL, NULL, NULL, '["https://a.example"]', 'revoked', 0, 1, 1)`)
+	for name, text := range map[string]string{
 		"an unknown status":        profiles + `('t', 'p', '3', 'hosted', 'ref3', 'k', '["https://a.example"]', 'happy', 0, 1, 1)`,
 		"a negative generation":    profiles + `('t', 'p', '3', 'hosted', 'ref3', 'k', '["https://a.example"]', 'ready', -1, 1, 1)`,
 		"half a binding":           profiles + `('t', 'p', '3', 'hosted', 'ref3', NULL, '["https://a.example"]', 'ready', 0, 1, 1)`,
@@ -285,7 +291,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"a deleted audit entry":    `DELETE FROM audit_entries`,
 		"an agent without session": `INSERT INTO devices (tenant_id, principal_id, fingerprint, name, role, verifier, created_at) VALUES ('t', 'p', '0123456789abcdef0123456789abcdef', 'n', 'agent', zeroblob(32), 1)`,
 	} {
-		if _, err := db.Exec(query); err == nil {
+		if _, err := db.Exec(text); err == nil {
 			t.Errorf("%s was stored", name)
 		}
 	}
