@@ -248,7 +248,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	if room := 64<<10 - l.used; room > 0 {
 		n := min(len(b), room)
 		l.used += n
-		l.log.Debug("worker", "says", string(b[:n]))
+		l.log.Info("worker", "says", string(b[:n]))
 	}
 	return len(b), nil
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // testUID is what workers run as when the tests run as root.
-const testUID = 61890
+const testUID = 67890
 
 // program builds the test's worker program once. It is built without cgo, as
 // the real one is: giving up privileges in all threads needs that.

@@ -214,10 +214,17 @@ func (p *page) Close() error {
 	return nil
 }
 
+// maxHome leaves room for the sockets that Chromium makes below its home.
+const maxHome = 56
+
 func weakHome(parent string, uid int) (string, error) {
-	home, err := os.MkdirTemp(parent, "chaperone-browser-")
+	home, err := os.MkdirTemp(parent, "ch")
 	if err != nil {
 		return "", fmt.Errorf("worker: home: %w", err)
+	}
+	if len(home) > maxHome {
+		os.RemoveAll(home)
+		return "", fmt.Errorf("worker: home: the path %s is over %d bytes; configure a shorter runtime folder", home, maxHome)
 	}
 	if uid != 0 {
 		err = os.Chown(home, uid, uid)
