@@ -59,8 +59,11 @@ func Load(path string) (*Config, error) {
 			return nil, fmt.Errorf("development file %s: %q is not a public-shaped host name", path, name)
 		}
 		a, err := netip.ParseAddrPort(addr)
-		if err != nil || !a.Addr().Unmap().IsLoopback() {
+		if err != nil || !a.Addr().Unmap().IsLoopback() || a.Port() == 0 {
 			return nil, fmt.Errorf("development file %s: %q must map to a loopback address and port", path, name)
+		}
+		if _, twice := c.Hosts[host]; twice {
+			return nil, fmt.Errorf("development file %s: %q is named twice", path, host)
 		}
 		c.Hosts[host] = a
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
@@ -95,8 +96,8 @@ func (s Origins) Equal(t Origins) bool {
 	if len(s) != len(t) {
 		return false
 	}
-	for _, o := range s {
-		if !t.Has(o) {
+	for i := range s {
+		if !t.Has(s[i]) || !s.Has(t[i]) {
 			return false
 		}
 	}
@@ -123,7 +124,10 @@ type URL struct {
 // query and fragment are kept. It returns fault.URLDisallowed.
 func ParseURL(s string) (URL, error) {
 	if s == "" || len(s) > MaxURL {
-		return URL{}, fault.New(fault.URLDisallowed, "The URL is empty or longer than 4096 bytes.")
+		return URL{}, badLength()
+	}
+	if !utf8.ValidString(s) {
+		return URL{}, fault.New(fault.URLDisallowed, "The URL is not text.")
 	}
 	for _, r := range s {
 		// Browsers strip or fold these before parsing, so the two readings differ.
@@ -150,7 +154,14 @@ func ParseURL(s string) (URL, error) {
 		return URL{}, err
 	}
 	u.Scheme, u.Host = "https", host
+	if len(u.String()) > MaxURL { // escaping makes it longer
+		return URL{}, badLength()
+	}
 	return URL{u: u, host: host}, nil
+}
+
+func badLength() error {
+	return fault.New(fault.URLDisallowed, "The URL is empty or longer than 4096 bytes.")
 }
 
 // Origin is the URL's origin.
@@ -189,6 +200,11 @@ func (u *URL) UnmarshalText(b []byte) error {
 // privateSuffixes never name a public host.
 var privateSuffixes = []string{"localhost", "local", "internal", "home", "lan", "arpa", "onion", "test", "invalid", "localdomain", "intranet", "corp", "private"}
 
+// lookup reads names as browsers do: like idna.Lookup, but hyphens in third
+// and fourth place are allowed, which large sites use.
+var lookup = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true),
+	idna.CheckJoiners(true), idna.CheckHyphens(false), idna.Transitional(false))
+
 // NormalHost is host as IDNA ASCII in lower case without a trailing dot. It
 // refuses anything that is not a public-shaped DNS name: IP literals in any
 // spelling, single labels, an all-digit or hexadecimal last label, over 253
@@ -201,7 +217,7 @@ func NormalHost(host string) (string, error) {
 	if host == "" || len(host) > 253 || strings.HasSuffix(host, ".") {
 		return refuse()
 	}
-	ascii, err := idna.Lookup.ToASCII(host)
+	ascii, err := lookup.ToASCII(host)
 	if err != nil || len(ascii) > 253 {
 		return refuse()
 	}
@@ -240,11 +256,15 @@ func PublicSuffix(host string) bool {
 }
 
 // PublicAddr reports whether a is an address of the public internet: global
-// unicast, and in none of the special-purpose ranges of the IANA registries.
-// IPv4-mapped IPv6 addresses are unwrapped first (PROXY-01).
+// unicast, for IPv6 in 2000::/3 where all of it is, and in none of the
+// special-purpose ranges of the IANA registries. IPv4-mapped IPv6 addresses
+// are unwrapped first (PROXY-01).
 func PublicAddr(a netip.Addr) bool {
 	a = a.Unmap()
 	if !a.IsValid() || a.Zone() != "" || !a.IsGlobalUnicast() || a.IsPrivate() {
+		return false
+	}
+	if a.Is6() && !globalUnicast6.Contains(a) {
 		return false
 	}
 	for _, p := range special {
@@ -255,6 +275,8 @@ func PublicAddr(a netip.Addr) bool {
 	return true
 }
 
+var globalUnicast6 = netip.MustParsePrefix("2000::/3")
+
 // special are the ranges of the IANA special-purpose address registries that
 // netip does not already call private, loopback, link-local or multicast.
 var special = []netip.Prefix{
@@ -262,9 +284,7 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
 	netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
-	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"),
-	netip.MustParsePrefix("2001::/23"), netip.MustParsePrefix("2001:db8::/32"),
-	netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("3fff::/20"),
-	netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"), netip.MustParsePrefix("::/96"),
+	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001::/23"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("3fff::/20"),
 }

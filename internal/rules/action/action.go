@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -51,7 +52,7 @@ func Keys() []string {
 
 // Bounds of an act's arguments.
 const (
-	MaxRef    = 128  // characters of a revision or a reference
+	MaxRef    = 128  // bytes of a revision or a reference
 	MaxValue  = 4096 // characters of a value
 	MaxScroll = 2000 // pixels, either direction
 )
@@ -87,7 +88,7 @@ func Prepare(tool Tool, arguments json.RawMessage) (Request, error) {
 		var a struct {
 			URL *string `json:"url"`
 		}
-		if err := decode(arguments, &a); err != nil {
+		if err := decode(arguments, &a, "url"); err != nil {
 			return Request{}, err
 		}
 		if a.URL == nil {
@@ -104,7 +105,7 @@ func Prepare(tool Tool, arguments json.RawMessage) (Request, error) {
 		}
 		canonical = struct{}{}
 	case Act:
-		if err := decode(arguments, &r.Action); err != nil {
+		if err := decode(arguments, &r.Action, "kind", "expected_revision", "ref", "value", "key", "delta_y"); err != nil {
 			return Request{}, err
 		}
 		if err := r.Action.Validate(); err != nil {
@@ -147,7 +148,7 @@ func (a Action) Validate() error {
 	switch {
 	case value && (utf8.RuneCountInString(*a.Value) > MaxValue || !utf8.ValidString(*a.Value) || strings.ContainsRune(*a.Value, 0)):
 		return invalid("value is at most 4096 characters of text.")
-	case key && !contains(Keys(), *a.Key):
+	case key && !slices.Contains(Keys(), *a.Key):
 		return invalid("key is one of " + strings.Join(Keys(), ", ") + ".")
 	case delta && (*a.DeltaY == 0 || *a.DeltaY < -MaxScroll || *a.DeltaY > MaxScroll):
 		return invalid("delta_y is a whole number of pixels from -2000 to 2000, not zero.")
@@ -155,21 +156,22 @@ func (a Action) Validate() error {
 	return nil
 }
 
-// decode reads exactly one JSON object with no unknown and no repeated members.
-func decode(raw json.RawMessage, into any) error {
+// decode reads exactly one JSON object whose members have exactly the known
+// names, each at most once; nothing at all counts as the empty object, and a
+// null as an absent member.
+func decode(raw json.RawMessage, into any, known ...string) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = json.RawMessage("{}")
 	}
 	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
 		return invalid("The arguments are not an object.")
 	}
-	if err := unique(raw); err != nil {
+	if err := members(raw, known); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return invalid("The arguments have an unknown member or a wrong type; see the tool's schema.")
+		return invalid("The arguments have a wrong type; see the tool's schema.")
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return invalid("There is something behind the arguments.")
@@ -177,9 +179,10 @@ func decode(raw json.RawMessage, into any) error {
 	return nil
 }
 
-// unique refuses a member named twice, or named in another letter case than
-// its first: encoding/json would take the last one and another reader the first.
-func unique(raw json.RawMessage) error {
+// members refuses a member that is unknown or named twice. encoding/json would
+// take the last one, in any letter case and with look-alikes such as a long s,
+// where another reader takes the first.
+func members(raw json.RawMessage, known []string) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := d.Token(); err != nil {
 		return invalid("The arguments are not JSON.")
@@ -191,8 +194,8 @@ func unique(raw json.RawMessage) error {
 			return invalid("The arguments are not JSON.")
 		}
 		name, _ := t.(string)
-		if name != strings.ToLower(name) || seen[name] {
-			return invalid("The arguments name a member twice or in capitals.")
+		if !slices.Contains(known, name) || seen[name] {
+			return invalid("The arguments have an unknown member, or one that is named twice; see the tool's schema.")
 		}
 		seen[name] = true
 		var skip json.RawMessage
@@ -201,15 +204,6 @@ func unique(raw json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 func invalid(public string) error {

@@ -108,8 +108,13 @@ func roleWord(role string) string {
 	return "a " + role
 }
 
-// credentialShape finds a word for a secret followed by a value.
-var credentialShape = regexp.MustCompile(`(?i)\b(api[ _-]?key|secret|password|token|bearer)\b\s*[:=]\s*\S`)
+// credentialShape finds what looks like a secret: a word for one followed by a
+// value, or the well-known beginning of a key or token (VIEW-03).
+var credentialShape = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:api[ _-]?key|secret|passw(?:or)?d|passphrase|token|bearer)["']?\s*[:=]\s*\S` +
+	`|\bbearer\s+[a-z0-9._~+/-]{16,}` +
+	`|-----BEGIN [A-Z ]*PRIVATE KEY` +
+	`|\beyJ[\w-]{10,}\.[\w-]{10,}\.` +
+	`|\b(?:ghp_|gho_|github_pat_|glpat-|xox[abpr]-|sk-|AKIA)[\w-]{12,}`)
 
 // shown is the text for the owner, whether it was withheld, and the digest of
 // a long one. A withheld value is never digested.
@@ -119,10 +124,29 @@ func shown(value string, field observe.FieldKind) (text string, redacted bool, d
 	}
 	runes := []rune(value)
 	if len(runes) <= maxShown {
-		return strip(value), false, ""
+		return visible(value), false, ""
 	}
 	sum := sha256.Sum256([]byte(value))
-	return strip(string(runes[:maxShown])) + "…", false, hex.EncodeToString(sum[:])
+	return visible(string(runes[:maxShown])) + "…", false, hex.EncodeToString(sum[:])
+}
+
+// visible marks the hidden characters of a text that an agent would enter: the
+// owner must not approve what cannot be seen. The joiners and the selector
+// that scripts and emoji need stay.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r) && r != '\u200c' && r != '\u200d' && r != '\ufe0f' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// hidden reports whether r has no picture of its own, or moves those of its
+// neighbours. Line breaks and tabs do not count.
+func hidden(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) ||
+		unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point))
 }
 
 // clean strips, folds white space and cuts to max characters.
@@ -134,11 +158,11 @@ func clean(s string, max int) string {
 	return s
 }
 
-// strip removes control and format characters, with which a page could reorder
-// or hide what the owner reads; line breaks and tabs stay.
+// strip removes hidden characters, with which a page could reorder or hide
+// what the owner reads.
 func strip(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+		if hidden(r) {
 			return -1
 		}
 		return r

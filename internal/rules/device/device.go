@@ -59,7 +59,8 @@ func Parse(credential secret.Text) (fingerprint string, mac []byte, err error) {
 	fingerprint, encoded, ok2 := strings.Cut(rest, ".")
 	mac, decodeErr := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	raw, hexErr := hex.DecodeString(fingerprint)
-	if !ok || !ok2 || decodeErr != nil || hexErr != nil || len(mac) != sha256.Size || len(raw) != 16 || hex.EncodeToString(raw) != fingerprint {
+	// The decoder skips line breaks; the length tells that there were none.
+	if !ok || !ok2 || len(encoded) != base64.RawURLEncoding.EncodedLen(sha256.Size) || decodeErr != nil || hexErr != nil || len(mac) != sha256.Size || len(raw) != 16 || hex.EncodeToString(raw) != fingerprint {
 		return "", nil, Refused()
 	}
 	return fingerprint, mac, nil

@@ -40,8 +40,11 @@ func FromPolicy(d policy.Decision, r action.Request) (Permit, error) {
 // the used approval, which must be stored in the transaction that records the
 // intent.
 func FromApproval(a approval.Approval, session string, generation int64, r action.Request, now time.Time) (Permit, approval.Approval, error) {
+	if a.ID == "" || r.Digest == "" {
+		return Permit{}, a, fault.New(fault.ActionNotAllowed, "This call cannot be approved. Nothing was sent.")
+	}
 	used, err := a.Use(session, r.Digest, generation, now)
-	if err != nil || r.Digest == "" {
+	if err != nil {
 		return Permit{}, a, err
 	}
 	return Permit{source: ByApproval, ref: a.ID, digest: r.Digest}, used, nil

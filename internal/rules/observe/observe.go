@@ -5,8 +5,11 @@
 package observe
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -52,6 +55,15 @@ const (
 	FieldOther        FieldKind = "other"
 )
 
+// FieldKinds lists the kinds of field.
+func FieldKinds() []FieldKind {
+	return []FieldKind{
+		FieldNone, FieldText, FieldSearch, FieldMultiline, FieldEditable, FieldChoice, FieldSelect, FieldCustomChoice,
+		FieldEmail, FieldTelephone, FieldURL, FieldNumber, FieldDate, FieldIdentity, FieldPayment, FieldPassword,
+		FieldOneTimeCode, FieldFile, FieldOther,
+	}
+}
+
 // Credential reports whether an agent may never type into such a field (DENY-03).
 func (k FieldKind) Credential() bool { return k == FieldPassword || k == FieldOneTimeCode }
 
@@ -93,13 +105,13 @@ type Document struct {
 	Facts         map[string]Facts `json:"facts,omitempty"` // by element ref
 }
 
-// Raw is a validated observation. It cannot be encoded: what an agent may see
-// of it is projection's to decide.
-type Raw struct{ document Document }
+// Raw is a validated observation. It cannot be encoded, and prints as a mask:
+// what an agent may see of it is projection's to decide, and no log may have it.
+type Raw struct{ document *Document }
 
-// Accept validates a document that another program reported. A document out of
-// bounds, off the allowed origins or inconsistent yields fault.OutputInvalid
-// and no observation (CAPT-01).
+// Accept validates a document that another program reported, and keeps a copy.
+// A document out of bounds, off the allowed origins or inconsistent yields
+// fault.OutputInvalid and no observation (CAPT-01).
 func Accept(d Document, allowed site.Origins) (Raw, error) {
 	u, err := site.ParseURL(d.URL)
 	if err != nil || !allowed.Has(u.Origin()) {
@@ -124,18 +136,39 @@ func Accept(d Document, allowed site.Origins) (Raw, error) {
 		refs[e.Ref] = true
 	}
 	for ref, f := range d.Facts {
-		if !refs[ref] || !bounded(f.Text, 256) || !bounded(f.Context, 128) || f.FieldKind == "" || !bounded(string(f.FieldKind), 32) {
+		if !refs[ref] || !bounded(f.Text, 256) || !bounded(f.Context, 128) || !slices.Contains(FieldKinds(), f.FieldKind) {
 			return Raw{}, refuse("an element's facts are out of bounds")
 		}
 	}
-	return Raw{document: d}, nil
+	d = clone(d)
+	return Raw{document: &d}, nil
 }
 
-// Document is the validated record, for the projection and the approval view.
-func (r Raw) Document() Document { return r.document }
+// Document is a copy of the validated record, for the projection and the
+// approval view.
+func (r Raw) Document() Document {
+	if r.document == nil {
+		return Document{}
+	}
+	return clone(*r.document)
+}
+
+// clone shares nothing that can be written to.
+func clone(d Document) Document {
+	d.Elements, d.Facts = slices.Clone(d.Elements), maps.Clone(d.Facts)
+	for i, e := range d.Elements {
+		if e.Checked != nil {
+			d.Elements[i].Checked = new(*e.Checked)
+		}
+	}
+	return d
+}
 
 // Find is the element with the reference, and its facts.
 func (r Raw) Find(ref string) (Element, Facts, bool) {
+	if r.document == nil {
+		return Element{}, Facts{}, false
+	}
 	for _, e := range r.document.Elements {
 		if e.Ref == ref {
 			return e, r.document.Facts[ref], true
@@ -149,7 +182,13 @@ func (Raw) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("observe: a raw observation cannot be encoded; project it")
 }
 
-var _ json.Marshaler = Raw{}
+// MarshalText always fails.
+func (Raw) MarshalText() ([]byte, error) { return Raw{}.MarshalJSON() }
+
+func (Raw) String() string             { return "[observation]" }
+func (Raw) GoString() string           { return "[observation]" }
+func (Raw) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[observation]") }
+func (Raw) LogValue() slog.Value       { return slog.StringValue("[observation]") }
 
 func bounded(s string, max int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= max

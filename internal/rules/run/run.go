@@ -53,8 +53,12 @@ type Invocation struct {
 }
 
 // Abandoned is the outcome of an invocation whose process died: a possible
-// effect stays uncertain, anything else failed.
+// effect stays uncertain, anything else failed. One that has its outcome
+// keeps it.
 func (i Invocation) Abandoned(now time.Time) Invocation {
+	if i.Outcome != Running {
+		return i
+	}
 	i.Outcome = Failed
 	if !i.EffectSentAt.IsZero() {
 		i.Outcome = Uncertain

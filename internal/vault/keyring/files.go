@@ -17,14 +17,16 @@ import (
 const firstVersion = "k1"
 
 // Generate makes a keyring with one random key in the directory dir, mode
-// 0700. It refuses if anything exists there; its parent must exist. The
-// keyring appears whole or not at all.
+// 0700. It returns fs.ErrExist if anything exists there; its parent must
+// exist. The keyring appears whole or not at all.
 func Generate(dir string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("keyring: %q is not an absolute path", dir)
 	}
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("keyring: %s exists already or cannot be examined; keys are never overwritten", dir)
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("keyring: %s: %w; keys are never overwritten", dir, fs.ErrExist)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("keyring: %w", err)
 	}
 	staged := dir + ".new-" + ident.Hex(8)
 	if err := os.Mkdir(staged, 0o700); err != nil {

@@ -36,8 +36,8 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	if err := Generate(dir); err == nil {
-		t.Error("generated over an existing keyring")
+	if err := Generate(dir); !errors.Is(err, os.ErrExist) {
+		t.Errorf("over an existing keyring: %v", err)
 	}
 	again, err := Open(dir)
 	if err != nil {
