@@ -55,6 +55,13 @@ func TestMain(m *testing.M) {
 		asService(os.Args[2])
 		return
 	}
+	if len(os.Args) > 3 && os.Args[1] == "as-bench" {
+		if err := asBench(os.Args[2], os.Args[3]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if path, err := built(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
