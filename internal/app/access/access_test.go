@@ -49,19 +49,21 @@ type watched struct {
 	writes     atomic.Int64
 	failAppend error
 	failAll    error
+	failReads  error
+	failWrites error
 }
 
 func (w *watched) Tx(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
 	w.writes.Add(1)
-	if w.failAll != nil {
-		return w.failAll
+	if err := errors.Join(w.failAll, w.failWrites); err != nil {
+		return err
 	}
 	return w.Store.Tx(ctx, scope, func(tx store.Tx) error { return fn(failing{tx, w}) })
 }
 
 func (w *watched) Device(ctx context.Context, fingerprint string) (device.Device, error) {
-	if w.failAll != nil {
-		return device.Device{}, w.failAll
+	if err := errors.Join(w.failAll, w.failReads); err != nil {
+		return device.Device{}, err
 	}
 	return w.Store.Device(ctx, fingerprint)
 }
@@ -282,6 +284,7 @@ func TestRevoke(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	wantCode(t, h.Revoke(t.Context(), theirs, d.Fingerprint), fault.NotFound) // still not another's to know
 	h.refused(h.Access, credential)
 	if list, err := h.Devices(t.Context(), byMe); err != nil || len(list) != 0 {
 		t.Errorf("devices after the revocation: %v, %v", list, err)
@@ -419,6 +422,16 @@ func TestLastSeen(t *testing.T) {
 	}
 	if got := h.devices(ana)[0].LastSeenAt; !got.Equal(h.now) {
 		t.Errorf("last seen %v, want %v", got, h.now)
+	}
+}
+
+// On a full disk the owner can still look, and stop things.
+func TestUnnotedUseIsNoRefusal(t *testing.T) {
+	h := newHouse(t)
+	d, credential := h.pair(byMe, caller.Owner, "")
+	h.store.failWrites = errFull
+	if who, err := h.Authenticate(t.Context(), credential); err != nil || who.Device != d.Fingerprint {
+		t.Errorf("got %+v, %v", who, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -121,15 +122,17 @@ func TestOwnerFileThatWasExposed(t *testing.T) {
 func TestOwnerFileThatIsALink(t *testing.T) {
 	h := newHouse(t)
 	path, target := filepath.Join(h.dir, "owner"), filepath.Join(h.dir, "target")
-	if err := os.WriteFile(target, []byte("untouched"), 0o600); err != nil {
+	h.ownerFile(target) // a credential that works, in the wrong place
+	before, err := os.ReadFile(target)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
 	h.ownerFile(path)
-	if body, err := os.ReadFile(target); err != nil || string(body) != "untouched" {
-		t.Errorf("the target of the link: %q, %v", body, err)
+	if body, err := os.ReadFile(target); err != nil || !bytes.Equal(body, before) {
+		t.Errorf("the target of the link was changed (%v)", err)
 	}
 }
 
@@ -150,10 +153,12 @@ func TestOwnerFileSurvivesAnUnavailableStore(t *testing.T) {
 	h := newHouse(t)
 	path := filepath.Join(h.dir, "owner")
 	first := h.ownerFile(path)
-	h.store.failAll = errFull
-	wantCode(t, h.OwnerFile(t.Context(), ana, path), fault.Internal)
-	h.store.failAll = nil
-	if got := h.holder(path); got != first {
-		t.Errorf("the file now belongs to %+v", got)
+	for _, fail := range []*error{&h.store.failAll, &h.store.failReads} {
+		*fail = errFull
+		wantCode(t, h.OwnerFile(t.Context(), ana, path), fault.Internal)
+		*fail = nil
+		if got := h.holder(path); got != first {
+			t.Errorf("the file now belongs to %+v", got)
+		}
 	}
 }

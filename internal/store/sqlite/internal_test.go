@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -191,6 +192,39 @@ func TestFullAndReadOnly(t *testing.T) {
 				t.Errorf("%d profiles are there, %d were acknowledged", n, stored+1)
 			}
 		})
+	}
+}
+
+// A lock that another process keeps is waited for, and then reported.
+func TestLockedByAnother(t *testing.T) {
+	s := openFresh(t)
+	if _, err := s.write.db.Exec("PRAGMA busy_timeout = 1"); err != nil {
+		t.Fatal(err)
+	}
+	var path string
+	if err := s.read.db.QueryRow("SELECT file FROM pragma_database_list").Scan(&path); err != nil {
+		t.Fatal(err)
+	}
+	other, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	if _, err := other.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := insertProfileOf(t, s); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	if n := countProfiles(t, s); n != 0 { // reading goes on meanwhile
+		t.Errorf("%d profiles", n)
+	}
+	if _, err := other.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := insertProfileOf(t, s); err != nil {
+		t.Errorf("after the other is done: %v", err)
 	}
 }
 
