@@ -1,7 +1,7 @@
 // Recent activity, from the audit trail: identifiers and our words only.
 import { get } from "./api.js";
 import { el, empty, head, replace } from "./dom.js";
-import { auditKind, dayOf, detailWord, timeOfDay, toolWord } from "./words.js";
+import { auditKind, dayOf, detailWord, host, timeOfDay, toolWord } from "./words.js";
 
 export const title = "Activity";
 
@@ -10,7 +10,8 @@ export function page(main) {
   main.replaceChildren(head("Activity", "The newest first. No page content and no typed text is kept here."), days);
 
   async function refresh() {
-    const { entries } = await get("/v1/audit?limit=100");
+    const [{ entries }, { profiles }] = await Promise.all([get("/v1/audit?limit=100"), get("/v1/browser-profiles")]);
+    const sites = new Map(profiles.map((p) => [p.id, host(p.allowed_origins[0])]));
     if (!entries.length) {
       replace(days, empty("Nothing has happened yet", "Every decision and every call will be listed."));
       return;
@@ -21,13 +22,15 @@ export function page(main) {
       if (!groups.has(day)) groups.set(day, []);
       groups.get(day).push(e);
     }
-    replace(days, [...groups].map(([day, list]) => el("section", {}, el("h2", { class: "day" }, day), el("ol", { class: "card log" }, list.map(line)))));
+    replace(days, [...groups].map(([day, list]) => el("section", {}, el("h2", { class: "day" }, day), el("ol", { class: "card log" }, list.map((e) => line(e, sites))))));
   }
   return { refresh, leave() {} };
 }
 
-function line(e) {
-  const more = [e.tool && toolWord(e.tool), detailWord(e.detail), e.code, e.subject && `${e.subject.slice(0, 8)}`].filter(Boolean);
+// line is one entry; a profile is named by its first website while it exists.
+function line(e, sites) {
+  const name = (id) => id && (sites.get(id) ?? id.slice(0, 8));
+  const more = [e.tool && toolWord(e.tool), sites.get(e.detail) ?? detailWord(e.detail), e.code, name(e.subject)].filter(Boolean);
   return el("li", {}, el("time", { datetime: e.at }, timeOfDay(e.at)),
     el("div", {}, auditKind(e.kind), more.length > 0 && el("div", { class: "soft small" }, more.join(" · "))));
 }

@@ -9,7 +9,7 @@ export function el(name, attributes = {}, ...children) {
     else if (key === "class") node.className = value;
     else node.setAttribute(key, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== false));
+  node.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false));
   return node;
 }
 
@@ -17,7 +17,7 @@ export function el(name, attributes = {}, ...children) {
 // control with the same data-key, if it is still there.
 export function replace(parent, ...children) {
   const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  parent.replaceChildren(...children.flat().filter(Boolean));
+  parent.replaceChildren(...children.flat(Infinity).filter(Boolean));
   if (key) parent.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();
 }
 
@@ -51,22 +51,25 @@ export async function busy(button, work) {
   }
 }
 
-// dialog shows a modal dialog; build gets its close function and returns the
-// content. The focus returns to where it was.
+// dialog shows a modal dialog; build gets its close function, which a page in
+// the background can call, too, and a function that registers what to do after
+// closing. It returns the content. The focus returns to where it was.
 export function dialog(title, build) {
   const before = document.activeElement;
   const heading = el("h2", { id: "dialog-title" }, title);
   const box = el("dialog", { "aria-labelledby": "dialog-title" });
-  const close = () => box.close();
-  box.addEventListener("close", () => {
+  let after = () => {};
+  const close = () => {
+    if (!box.isConnected) return;
     box.remove();
     if (before?.isConnected) before.focus();
     else document.querySelector(`[data-key="${CSS.escape(before?.dataset?.key ?? "")}"]`)?.focus();
-  });
-  box.append(el("div", { class: "body" }, heading, build(close, box)));
+    after();
+  };
+  box.addEventListener("close", close); // by the Escape key
+  box.append(el("div", { class: "body" }, heading, build(close, (f) => { after = f; })));
   document.body.append(box);
   box.showModal();
-  return box;
 }
 
 // confirm asks before something that cannot be taken back.

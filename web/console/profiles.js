@@ -94,7 +94,7 @@ function actions(p, name, refresh) {
 // signIn begins a ceremony, then offers its address as a link: the owner opens
 // it, and the address, which works once, is nowhere else.
 function signIn(p, name, refresh) {
-  dialog(`Sign in to ${name}`, (close, box) => {
+  dialog(`Sign in to ${name}`, (close, whenClosed) => {
     const input = el("input", { id: "login-url", type: "url", maxlength: 4096, placeholder: `${p.allowed_origins[0]}/`, autocomplete: "off", spellcheck: "false", "aria-describedby": "login-url-help" });
     const failure = el("p", { class: "error", role: "alert" });
     const go = el("button", { class: "main", autofocus: true }, "Start a browser");
@@ -109,7 +109,7 @@ function signIn(p, name, refresh) {
       go.textContent = "Starting…";
       try {
         const begun = await post(`/v1/browser-profiles/${p.id}/authentication-ceremonies`, { login_url: input.value.trim() || undefined });
-        offer(form, begun, close, box, refresh);
+        offer(form, begun, close, whenClosed, refresh);
       } catch (err) {
         failure.textContent = err.message;
         go.disabled = false;
@@ -120,14 +120,14 @@ function signIn(p, name, refresh) {
   });
 }
 
-function offer(form, begun, close, box, refresh) {
+function offer(form, begun, close, whenClosed, refresh) {
   let opened = false;
   const open = el("a", { class: "button main", id: "open-ceremony", href: begun.launch_url, target: "_blank", rel: "noopener noreferrer" }, "Open the sign-in page");
   open.addEventListener("click", () => {
     opened = true;
     setTimeout(() => { open.removeAttribute("href"); close(); }); // after the browser has followed it
   });
-  box.addEventListener("close", () => {
+  whenClosed(() => {
     const work = opened ? Promise.resolve() : post(`/v1/browser-authentication-ceremonies/${begun.id}/cancel`);
     work.catch(() => {}).finally(() => refresh().catch(() => {}));
   });
