@@ -158,6 +158,7 @@ async function picture(data) {
           canvas.height = height;
         }
         surface.drawImage(bitmap, 0, 0, width, height);
+        if (byId("zoom").dataset.set === undefined) zoom(narrow.matches);
       }
       bitmap.close();
     } catch {
@@ -167,23 +168,37 @@ async function picture(data) {
   drawing = false;
 }
 
+// On a narrow window the whole picture would be too small to read: it begins
+// larger, and the owner moves it under the frame.
+const narrow = matchMedia("(max-width: 34rem)");
+
+function zoom(larger) {
+  const view = byId("view");
+  byId("zoom").dataset.set = "";
+  byId("zoom").setAttribute("aria-pressed", String(larger));
+  byId("stage").dataset.zoom = String(larger);
+  view.scrollTo((view.scrollWidth - view.clientWidth) / 2, 0);
+}
+byId("zoom").addEventListener("click", () => zoom(byId("stage").dataset.zoom !== "true"));
+
 // Clicks are in the site's own pixels, whatever size the picture has here.
 canvas.addEventListener("click", (event) => {
   if (!live.has(state)) return;
   const box = canvas.getBoundingClientRect();
   const x = Math.round(((event.clientX - box.left) / box.width) * canvas.width);
   const y = Math.round(((event.clientY - box.top) / box.height) * canvas.height);
-  ripple(event.clientX - box.left, event.clientY - box.top);
+  ripple(event.clientX, event.clientY);
   events.click(Math.max(0, Math.min(x, canvas.width - 1)), Math.max(0, Math.min(y, canvas.height - 1)));
   capture.value = "";
   capture.focus({ preventScroll: true });
 });
 
 function ripple(x, y) {
+  const box = byId("stage").getBoundingClientRect();
   const mark = document.createElement("span");
   mark.className = "ripple";
-  mark.style.left = `${x}px`;
-  mark.style.top = `${y}px`;
+  mark.style.left = `${x - box.left}px`;
+  mark.style.top = `${y - box.top}px`;
   mark.addEventListener("animationend", () => mark.remove());
   byId("stage").append(mark);
 }
@@ -233,7 +248,7 @@ for (const button of document.querySelectorAll("[data-key]")) {
   button.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the on-screen keyboard up
   button.addEventListener("click", () => events.key(button.dataset.key));
 }
-document.querySelector("[data-focus]").addEventListener("click", () => capture.focus());
+byId("keyboard").addEventListener("click", () => capture.focus());
 canvas.addEventListener("keydown", (event) => {
   if (event.key === "Enter" || event.key === " ") {
     event.preventDefault();

@@ -134,6 +134,12 @@ func (s *Service) Shutdown(ctx context.Context) {
 		leases = append(leases, l)
 	}
 	s.mu.Unlock()
+	release := context.AfterFunc(ctx, func() {
+		for _, rt := range s.running(nil) {
+			s.end(rt)
+		}
+	})
+	defer release()
 	var all sync.WaitGroup
 	for _, c := range ceremonies {
 		all.Go(func() { s.conclude(c, cancelled) })

@@ -68,7 +68,7 @@ type rig struct {
 func (r *rig) Now() time.Time          { return time.Now().Add(time.Duration(r.ahead.Load())) }
 func (r *rig) Advance(d time.Duration) { r.ahead.Add(int64(d)) }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	root := t.TempDir()
 	keys, sealed := filepath.Join(root, "keys"), filepath.Join(root, "sealed")
