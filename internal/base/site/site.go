@@ -214,7 +214,7 @@ func NormalHost(host string) (string, error) {
 		return "", fault.New(fault.URLDisallowed, "The host name is not a public DNS name.")
 	}
 	host = strings.TrimSuffix(host, ".")
-	if host == "" || len(host) > 253 || strings.HasSuffix(host, ".") {
+	if host == "" || len(host) > 253 || strings.HasSuffix(host, ".") || !utf8.ValidString(host) {
 		return refuse()
 	}
 	ascii, err := lookup.ToASCII(host)
