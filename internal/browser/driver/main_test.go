@@ -50,4 +50,3 @@ func parse(t testing.TB, s string) site.URL {
 	}
 	return u
 }
-

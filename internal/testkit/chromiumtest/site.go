@@ -68,7 +68,8 @@ func NewSite(t testing.TB, hosts ...string) *Site {
 	return s
 }
 
-// Handle serves a pattern of http.ServeMux, such as "wiki.example/list".
+// Handle serves a pattern of http.ServeMux, such as "wiki.example/list". What
+// no pattern serves gets no answer: its connection is cut.
 func (s *Site) Handle(pattern string, h http.HandlerFunc) { s.mux.HandleFunc(pattern, h) }
 
 // Page serves an HTML page with the body.
@@ -128,6 +129,9 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, Request{Method: r.Method, Host: r.Host, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header.Clone(), Body: string(body)})
 	s.mu.Unlock()
+	if !s.has(r) {
+		panic(http.ErrAbortHandler) // what nobody serves does not answer at all
+	}
 	s.mux.ServeHTTP(w, r)
 }
 
@@ -192,4 +196,10 @@ func certificates(t testing.TB, hosts []string) (tls.Certificate, []byte) {
 	}
 	return tls.Certificate{Certificate: [][]byte{leafDER, caDER}, PrivateKey: leafKey},
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})
+}
+
+// has reports whether something serves the request.
+func (s *Site) has(r *http.Request) bool {
+	_, pattern := s.mux.Handler(r)
+	return pattern != ""
 }

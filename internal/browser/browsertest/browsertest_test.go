@@ -1,0 +1,214 @@
+package browsertest_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/browser"
+	"github.com/chaperone-agents/chaperone/internal/browser/browsertest"
+	"github.com/chaperone-agents/chaperone/internal/browser/fake"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+)
+
+// world shows the fake's world as the contract's site.
+type world struct{ *fake.World }
+
+func (w world) Put(url string, d browsertest.Doc) {
+	doc := fake.Doc{Title: d.Title, Text: d.Text, Challenge: d.Challenge}
+	for _, c := range d.Controls {
+		doc.Controls = append(doc.Controls, fake.Control{Role: c.Role, Name: c.Name, Disabled: c.Disabled, Field: c.Field, Opens: c.Opens})
+	}
+	w.World.Put(url, doc)
+}
+
+// Effects leaves out clicks on links, which a site sees as a request.
+func (w world) Effects(int) []browsertest.Effect {
+	var out []browsertest.Effect
+	for _, e := range w.World.Effects() {
+		if e.Name != "Next" {
+			out = append(out, browsertest.Effect{Kind: e.Kind, Name: e.Name, Value: e.Value})
+		}
+	}
+	return out
+}
+
+func (w world) Opened(url string) int {
+	n := 0
+	for _, r := range w.Requests() {
+		if r == url {
+			n++
+		}
+	}
+	return n
+}
+
+func open(wrap func(browser.Page) browser.Page) browsertest.Open {
+	return func(ctx context.Context, origins site.Origins) (browser.Page, browsertest.Site, error) {
+		w := &fake.World{}
+		p, err := w.Launch(ctx, browser.Spec{Origins: origins})
+		if err != nil {
+			return nil, nil, err
+		}
+		return wrap(p), world{w}, nil
+	}
+}
+
+// The fake that other rooms test with keeps the contract (GATE-01).
+func TestFake(t *testing.T) {
+	browsertest.Run(t, open(func(p browser.Page) browser.Page { return p }))
+}
+
+// Each broken page breaks one rule, and the suite says so.
+func TestBrokenPagesAreCaught(t *testing.T) {
+	for _, b := range []struct {
+		name, caught string
+		wrap         func(browser.Page) browser.Page
+	}{
+		{"acts on any revision", "GATE-06 a stale revision is refused", func(p browser.Page) browser.Page { return &anyRevision{Page: p} }},
+		{"acts twice", "GATE-07 a click happens once", func(p browser.Page) browser.Page { return twice{p} }},
+		{"says done and does nothing", "GATE-07 a click happens once", func(p browser.Page) browser.Page { return idle{p} }},
+		{"shows what was typed", "CAP-05 what is typed arrives and is not read back", func(p browser.Page) browser.Page { return echoes{p} }},
+		{"trims what is typed", "CAP-05 what is typed arrives and is not read back", func(p browser.Page) browser.Page { return trims{p} }},
+		{"forgets the partition", "CAP-03 a session goes from one browser to the next", func(p browser.Page) browser.Page { return global{p} }},
+		{"forgets storage", "CAP-03 a session goes from one browser to the next", func(p browser.Page) browser.Page { return cookiesOnly{p} }},
+		{"always sees a challenge", "READY-01 evidence follows the page", func(p browser.Page) browser.Page { return suspicious{p} }},
+		{"keeps its revision", "CAP-04 an observation says what is there", func(p browser.Page) browser.Page { return &frozen{Page: p} }},
+		{"calls every failure unknown", "2.4 a disabled control is refused", func(p browser.Page) browser.Page { return vague{p} }},
+		{"does not end", "REL-02 after the end nothing is done", func(p browser.Page) browser.Page { return immortal{p} }},
+		{"streams for ever", "SURF pictures until the end", func(p browser.Page) browser.Page { return endless{p} }},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			failed := browsertest.Failures(t.Context(), open(b.wrap))
+			if !slices.Contains(failed, b.caught) {
+				t.Errorf("not caught by %q; failed were %q", b.caught, failed)
+			}
+		})
+	}
+}
+
+type anyRevision struct {
+	browser.Page
+	last observe.Document
+}
+
+func (p *anyRevision) Observe(ctx context.Context) (d observe.Document, err error) {
+	d, err = p.Page.Observe(ctx)
+	p.last = d
+	return d, err
+}
+
+func (p *anyRevision) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+	if p.last.Revision != "" {
+		a.Ref = p.last.Revision + a.Ref[len(a.ExpectedRevision):]
+		a.ExpectedRevision = p.last.Revision
+	}
+	return p.Page.Act(ctx, a)
+}
+
+type twice struct{ browser.Page }
+
+func (p twice) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a)
+	if err != nil {
+		return d, err
+	}
+	a.Ref, a.ExpectedRevision = d.Revision+a.Ref[len(a.ExpectedRevision):], d.Revision
+	if again, err := p.Page.Act(ctx, a); err == nil {
+		return again, nil
+	}
+	return d, nil
+}
+
+type idle struct{ browser.Page }
+
+func (p idle) Act(ctx context.Context, _ action.Action) (observe.Document, error) {
+	return p.Page.Observe(ctx)
+}
+
+type echoes struct{ browser.Page }
+
+func (p echoes) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a)
+	if a.Value != nil {
+		d.Text += *a.Value
+	}
+	return d, err
+}
+
+type trims struct{ browser.Page }
+
+func (p trims) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+	if a.Value != nil {
+		short := (*a.Value)[:1]
+		a.Value = &short
+	}
+	return p.Page.Act(ctx, a)
+}
+
+type global struct{ browser.Page }
+
+func (p global) Capture(ctx context.Context) (browser.Material, error) {
+	m, err := p.Page.Capture(ctx)
+	for i := range m.Cookies {
+		m.Cookies[i].Partition = nil
+	}
+	return m, err
+}
+
+type cookiesOnly struct{ browser.Page }
+
+func (p cookiesOnly) Restore(ctx context.Context, m browser.Material) error {
+	m.Origins = nil
+	return p.Page.Restore(ctx, m)
+}
+
+type suspicious struct{ browser.Page }
+
+func (p suspicious) Evidence(ctx context.Context) (ceremony.Evidence, error) {
+	e, err := p.Page.Evidence(ctx)
+	e.ChallengeVisible = true
+	return e, err
+}
+
+type frozen struct {
+	browser.Page
+	first string
+}
+
+func (p *frozen) Navigate(ctx context.Context, u site.URL) (observe.Document, error) {
+	d, err := p.Page.Navigate(ctx, u)
+	p.first = d.Revision
+	return d, err
+}
+
+func (p *frozen) Observe(ctx context.Context) (observe.Document, error) {
+	d, err := p.Page.Observe(ctx)
+	d.Revision = p.first
+	return d, err
+}
+
+type vague struct{ browser.Page }
+
+func (p vague) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a)
+	if err != nil {
+		err = fault.New(fault.OutcomeUnknown, "Something happened.")
+	}
+	return d, err
+}
+
+type immortal struct{ browser.Page }
+
+func (p immortal) Close() error { return nil }
+
+type endless struct{ browser.Page }
+
+func (p endless) Frames(context.Context) (<-chan browser.Frame, error) {
+	return p.Page.Frames(context.Background())
+}
