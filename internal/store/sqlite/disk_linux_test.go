@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -103,6 +104,44 @@ func TestReadOnlyDisk(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Close, and an Open that fails, leave no file open.
+func TestNoFileStaysOpen(t *testing.T) {
+	held := func(path string) (names []string) {
+		fds, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			if name, err := os.Readlink(fd); err == nil && strings.HasPrefix(name, path) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	path := fresh(t)
+	s, err := openAt(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 1)
+	if len(held(path)) == 0 {
+		t.Error("an open store holds no file: the check sees nothing")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := held(path); names != nil {
+		t.Errorf("after Close: %v", names)
+	}
+	path = damaged(t, 4096, true)
+	if _, err := openAt(path); err == nil {
+		t.Fatal("a corrupt file was opened")
+	}
+	if names := held(path); names != nil {
+		t.Errorf("after a failed Open: %v", names)
+	}
 }
 
 // profiles counts past the code under test.

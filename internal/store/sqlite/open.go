@@ -203,8 +203,13 @@ func (s *Store) migrate() error {
 	if have > want {
 		return fmt.Errorf("its schema is version %d and this program knows up to %d; use the newer program", have, want)
 	}
-	_, err = p.Up(ctx)
-	return err
+	if _, err := p.Up(ctx); err != nil {
+		return err
+	}
+	if have < want {
+		s.log.Info("database schema brought up to date", "from", have, "to", want)
+	}
+	return nil
 }
 
 // dsn names the file as a URI, so that no character of the path is read as an
