@@ -26,8 +26,7 @@ func TestContract(t *testing.T) {
 		for _, h := range browsertest.Hosts() {
 			s.Page(h+"/effect", "")
 		}
-		c := config(t, s)
-		c.Origins = origins
+		c := config(t, s, origins.Strings()...)
 		p, err := driver.Launch(ctx, c)
 		return p, pages{s}, err
 	})
