@@ -268,7 +268,7 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 	i.Outcome = run.Failed
 	if r.Tool == action.Act && possiblySent(shown.Code) {
 		kind, i.Outcome = audit.CallUncertain, run.Uncertain
-		if shown.Code != fault.NavigationCancelled {
+		if !said(shown.Code) {
 			shown = fault.New(fault.OutcomeUnknown, "The action may have been sent, and what happened is not known. It is not repeated; open the page again to see.")
 		}
 	}
@@ -293,10 +293,16 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 func possiblySent(code fault.Code) bool {
 	switch code {
 	case fault.NeedsUser, fault.AuthenticationRequired, fault.PageChanged, fault.ElementNotFound,
-		fault.ActionNotAllowed, fault.URLDisallowed, fault.ProfileUnavailable, fault.ProviderUnavailable:
+		fault.ActionNotAllowed, fault.ProfileUnavailable, fault.ProviderUnavailable:
 		return false
 	}
 	return true
+}
+
+// said reports whether the code itself tells that the input was sent and the
+// page kept: the input led off the origins, or the page asked not to be left.
+func said(code fault.Code) bool {
+	return code == fault.URLDisallowed || code == fault.NavigationCancelled
 }
 
 // record stores an outcome. It outlives the caller's context: a call that was

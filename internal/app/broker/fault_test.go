@@ -85,6 +85,24 @@ func TestProvenRefusalKeepsTheLease(t *testing.T) {
 	}
 }
 
+// NAVC-01, REL-01: an input that was sent but led nowhere keeps page, lease and
+// code, counts as possibly effective, and is not repeated.
+func TestInputThatLedNowhereIsNotRepeated(t *testing.T) {
+	for _, code := range []fault.Code{fault.URLDisallowed, fault.NavigationCancelled} {
+		b := newBench(t, nil, nil)
+		args := b.approved(t)
+		b.world.OnAct(func(context.Context, *fake.Page, action.Action) error { return fault.New(code, "sent") })
+		_, err := b.call(action.Act, args)
+		wantCode(t, err, code)
+		b.world.OnAct(nil)
+		_, err = b.call(action.Act, args)
+		wantCode(t, err, fault.PageChanged)
+		if last := b.invocations(t)[0]; last.Outcome != run.Uncertain || b.service.Leases() != 1 || len(b.world.Effects()) != 0 {
+			t.Errorf("%s: %+v, %d leases, effects %v", code, last, b.service.Leases(), b.world.Effects())
+		}
+	}
+}
+
 // broken fails the n-th write transaction and all later ones, as a full disk does.
 type broken struct {
 	store.Store
