@@ -107,7 +107,11 @@ type Document struct {
 
 // Raw is a validated observation. It cannot be encoded, and prints as a mask:
 // what an agent may see of it is projection's to decide, and no log may have it.
-type Raw struct{ document *Document }
+type Raw struct {
+	// Two pointers, because fmt shows what a pointer to a struct points to
+	// when the verb does not fit.
+	document **Document
+}
 
 // Accept validates a document that another program reported, and keeps a copy.
 // A document out of bounds, off the allowed origins or inconsistent yields
@@ -140,8 +144,7 @@ func Accept(d Document, allowed site.Origins) (Raw, error) {
 			return Raw{}, refuse("an element's facts are out of bounds")
 		}
 	}
-	d = clone(d)
-	return Raw{document: &d}, nil
+	return Raw{document: new(new(clone(d)))}, nil
 }
 
 // Document is a copy of the validated record, for the projection and the
@@ -150,7 +153,7 @@ func (r Raw) Document() Document {
 	if r.document == nil {
 		return Document{}
 	}
-	return clone(*r.document)
+	return clone(**r.document)
 }
 
 // clone shares nothing that can be written to.
@@ -169,9 +172,9 @@ func (r Raw) Find(ref string) (Element, Facts, bool) {
 	if r.document == nil {
 		return Element{}, Facts{}, false
 	}
-	for _, e := range r.document.Elements {
+	for _, e := range (*r.document).Elements {
 		if e.Ref == ref {
-			return e, r.document.Facts[ref], true
+			return e, (*r.document).Facts[ref], true
 		}
 	}
 	return Element{}, Facts{}, false
