@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -54,10 +55,41 @@ type house struct {
 	now time.Time
 }
 
+// empty is a database with its schema and nothing in it; making it once saves
+// most of the time of these tests.
+var empty = sync.OnceValue(func() []byte {
+	dir, err := os.MkdirTemp("", "owner-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "data", "chaperone.db")
+	db, err := sqlite.Open(sqlite.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic(err)
+	}
+	if err := db.Close(); err != nil {
+		panic(err)
+	}
+	body, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return body
+})
+
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, hub: notify.New(), log: &bytes.Buffer{}, now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
-	db, err := sqlite.Open(sqlite.Config{Path: filepath.Join(t.TempDir(), "data", "chaperone.db"), Log: slog.New(slog.DiscardHandler)})
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "chaperone.db")
+	if err := os.WriteFile(path, empty(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlite.Open(sqlite.Config{Path: path, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,26 +69,22 @@ func (o *Owner) tendCeremony(ctx context.Context, system caller.Caller, profileI
 	return err
 }
 
+// tendApprovals records the expiry of questions that nobody answered, and of
+// answers that nobody used.
 func (o *Owner) tendApprovals(ctx context.Context, system caller.Caller) error {
-	expired, err := o.Approvals(ctx, system, approval.Expired, listLimit)
-	if err != nil || len(expired) == 0 {
+	due, err := o.overdue(ctx, system)
+	if err != nil || len(due) == 0 {
 		return err
 	}
-	return o.expire(ctx, system, expired)
-}
-
-// expire records the expiry of those that are still open in the store.
-func (o *Owner) expire(ctx context.Context, system caller.Caller, list []approval.Approval) error {
-	due := false
-	mark := func(tx store.Tx) error {
-		for _, a := range list {
-			old, err := tx.Approval(a.ID)
+	return o.tx(ctx, system, func(tx store.Tx) error {
+		for _, id := range due {
+			old, err := tx.Approval(id)
 			if err != nil {
 				return err
 			}
 			now := old.At(o.Now())
 			if now.Status == old.Status {
-				continue
+				continue // it was answered or used in between
 			}
 			if err := tx.UpdateApproval(now, old.Status); err != nil {
 				return err
@@ -96,13 +92,21 @@ func (o *Owner) expire(ctx context.Context, system caller.Caller, list []approva
 			if err := o.noteApproval(tx, system, now); err != nil {
 				return err
 			}
-			due = true
 		}
 		return nil
-	}
-	err := o.Store.Tx(ctx, system.Scope, mark)
-	if err == nil && due {
-		o.Hub.Changed(system.Scope)
-	}
-	return public(err)
+	})
+}
+
+func (o *Owner) overdue(ctx context.Context, system caller.Caller) (ids []string, err error) {
+	err = o.view(ctx, system, func(tx store.Tx) error {
+		open, err := tx.Approvals("", listLimit, approval.Pending, approval.Approved)
+		now := o.Now()
+		for _, a := range open {
+			if a.At(now).Status == approval.Expired {
+				ids = append(ids, a.ID)
+			}
+		}
+		return err
+	})
+	return ids, err
 }
