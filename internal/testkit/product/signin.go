@@ -211,3 +211,6 @@ func waitRequest(t testing.TB, site *practice.Site, mark int, path string) {
 	}
 	t.Fatalf("the desk was never asked for %s", path)
 }
+
+// Cancel ends the sign-in from its page.
+func (h *Hand) Cancel() { h.write(map[string]bool{"cancel": true}) }

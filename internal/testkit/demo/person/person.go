@@ -52,6 +52,7 @@ type Person struct {
 	stderr *tail
 	done   chan struct{} // closed when the browser has been waited for
 	known  []target.ID   // tabs that are attached
+	front  target.ID     // the tab that is looked at
 }
 
 // places are where Debian, Fedora and Chrome's own packages put the binary

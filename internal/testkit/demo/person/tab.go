@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	proto "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
@@ -39,6 +40,18 @@ func (t *Tab) Open(ctx context.Context, address string) error {
 func (t *Tab) Close(ctx context.Context) error {
 	_, err := cdp.Call(ctx, t.person.conn.Root(), target.CloseTarget, target.CloseTargetParams{TargetID: t.id})
 	return err
+}
+
+// look brings the tab to the front: one in the background draws nothing.
+func (t *Tab) look(ctx context.Context) error {
+	if t.person.front == t.id {
+		return nil
+	}
+	if _, err := cdp.Call(ctx, t.session, page.BringToFront, proto.Empty{}); err != nil {
+		return fmt.Errorf("person: %w", err)
+	}
+	t.person.front = t.id
+	return nil
 }
 
 // Resize gives the page another size.
@@ -136,6 +149,9 @@ func (t *Tab) ClickAt(ctx context.Context, e Element, partX, partY float64) erro
 		const top = document.elementFromPoint(x, y);
 		return { X: x, Y: y, Usable: top !== null && (e.contains(top) || top.contains(e) && top.tagName === "LABEL") };
 	})()`, e, partX, partY)
+	if err := t.look(ctx); err != nil {
+		return err
+	}
 	var before struct{ X, Y float64 }
 	err := poll(ctx, func() (bool, error) {
 		if err := t.Read(ctx, find, &at); err != nil {
@@ -190,6 +206,9 @@ func (t *Tab) Press(ctx context.Context, name string) error {
 }
 
 func (t *Tab) key(ctx context.Context, k input.DispatchKeyEventParams) error {
+	if err := t.look(ctx); err != nil {
+		return err
+	}
 	down, up := k, k
 	down.Type, up.Type, up.Text = input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp, ""
 	if k.Text == "" {
@@ -213,6 +232,9 @@ func (t *Tab) Fill(ctx context.Context, field Element, text string) error {
 
 // Picture is what the tab shows, as a JPEG.
 func (t *Tab) Picture(ctx context.Context) ([]byte, error) {
+	if err := t.look(ctx); err != nil {
+		return nil, err
+	}
 	quality := int64(80)
 	r, err := cdp.Call(ctx, t.session, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatJpeg, Quality: &quality})
 	if err != nil {
