@@ -15,6 +15,9 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/store"
 )
 
+// MaxOpen is how many questions of one session may wait for the owner at once.
+const MaxOpen = 20
+
 // await returns nil when the owner approved the call, and the refusal
 // otherwise. It waits at most ApprovalWait.
 func (b *Broker) await(ctx context.Context, c caller.Caller, bound binding, r action.Request, onWait func(Pending)) error {
@@ -91,6 +94,13 @@ func (b *Broker) ask(ctx context.Context, c caller.Caller, bound binding, r acti
 			}
 			return nil
 		}
+		open, err := tx.Approvals(bound.session.ID, MaxOpen, approval.Pending, approval.Approved)
+		if err != nil {
+			return err
+		}
+		if len(open) == MaxOpen {
+			return fault.New(fault.ActionNotAllowed, "Too many actions of this session wait for the owner already. Nothing was asked or sent; wait for an answer, or observe again to withdraw them.")
+		}
 		asked = approval.Approval{
 			Scope: c.Scope, ID: ident.New(), SessionID: bound.session.ID, ProfileID: bound.session.ProfileID,
 			Generation: bound.profile.Generation, Tool: r.Tool, Digest: r.Digest, Status: approval.Pending,
@@ -132,6 +142,28 @@ func expire(tx store.Tx, c caller.Caller, last approval.Approval, now time.Time)
 		Tool: string(last.Tool), Digest: last.Digest, Detail: string(approval.Expired),
 	})
 	return err
+}
+
+// withdraw cancels the session's open questions: a new observation has made
+// the revision they are about unusable.
+func withdraw(tx store.Tx, c caller.Caller, now time.Time) error {
+	open, err := tx.Approvals(c.Session, 200, approval.Pending, approval.Approved)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if err := tx.UpdateApproval(a.Cancel(), a.Status); err != nil {
+			return err
+		}
+		_, err := tx.Append(audit.Entry{
+			Scope: c.Scope, At: now, Kind: audit.ApprovalResolved, Device: c.Device, Subject: a.ID,
+			Tool: string(a.Tool), Digest: a.Digest, Detail: string(approval.Cancelled),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replayed refuses a call whose approval already led to an effect, or may

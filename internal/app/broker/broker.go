@@ -315,6 +315,11 @@ func (b *Broker) record(ctx context.Context, c caller.Caller, i run.Invocation, 
 		if err := tx.FinishInvocation(i); err != nil {
 			return err
 		}
+		if i.Outcome == run.Succeeded {
+			if err := withdraw(tx, c, i.FinishedAt); err != nil {
+				return err
+			}
+		}
 		_, err := tx.Append(entry(c, kind, i, "", i.FinishedAt))
 		return err
 	})

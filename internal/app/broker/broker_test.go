@@ -361,10 +361,14 @@ func TestWaitingCallIsWoken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.broker.Call(t.Context(), b.agent, action.Act, args, func(p broker.Pending) {
-		go b.decide(t, p.ApprovalID, approval.ApproveOnce)
-	})
-	if err != nil {
+	asked := make(chan string, 1)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.broker.Call(t.Context(), b.agent, action.Act, args, func(p broker.Pending) { asked <- p.ApprovalID })
+		done <- err
+	}()
+	b.decide(t, <-asked, approval.ApproveOnce)
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	if e := b.world.Effects(); len(e) != 1 || e[0].Value != "hello" {
@@ -440,5 +444,30 @@ func TestCredentialFieldsRefuseTyping(t *testing.T) {
 	wantCode(t, err, fault.ActionNotAllowed)
 	if len(b.approvals(t)) != 0 || len(b.world.Effects()) != 0 {
 		t.Error("the owner was asked, or something was typed")
+	}
+}
+
+// A question about a revision that is gone is withdrawn, so that the owner is
+// never asked for something that can no longer be done; and one session cannot
+// bury the owner in questions.
+func TestQuestionsAreWithdrawnAndCapped(t *testing.T) {
+	b := newBench(t, nil, nil)
+	v := b.open(t)
+	for i := range 30 {
+		_, err := b.call(action.Act, act(v, "type", "Subject", "value", fmt.Sprint(i)))
+		if i < broker.MaxOpen {
+			wantCode(t, err, fault.ApprovalPending)
+		} else {
+			wantCode(t, err, fault.ActionNotAllowed)
+		}
+	}
+	if n := len(b.approvals(t, approval.Pending)); n != broker.MaxOpen {
+		t.Errorf("%d open questions", n)
+	}
+	if _, err := b.call(action.Observe, struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(b.approvals(t, approval.Pending, approval.Approved)); n != 0 {
+		t.Errorf("%d questions about a revision that is gone", n)
 	}
 }

@@ -44,7 +44,7 @@ func public(err error) error {
 		return nil
 	case errors.Is(err, store.ErrAbsent):
 		return unavailable()
-	case errors.Is(err, store.ErrStale):
+	case errors.Is(err, store.ErrStale), errors.Is(err, store.ErrExists):
 		return fault.Wrap(fault.ProfileUnavailable, "The profile or the approval changed during the call. Nothing was sent; try again.", err).Retry()
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {

@@ -119,7 +119,7 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	conn := websocket.NetConn(ctx, ws, websocket.MessageBinary)
 	defer conn.Close()
-	session, err := s.server(c, names).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+	session, err := s.server(c, names).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: maxBody}, nil)
 	if err == nil {
 		session.Wait() // an error here is the client going away
 	}
