@@ -84,6 +84,8 @@ func TestParseBounds(t *testing.T) {
 		"nonce long":       {`"nonce":` + string(e["nonce"]), `"nonce":"AAAAAAAAAAAAAAAAAAAA"`},
 		"no ciphertext":    {string(e["ciphertext"]), `""`},
 		"short ciphertext": {string(e["ciphertext"]), `"AAAA"`},
+		"a line break":     {`"ciphertext":"`, `"ciphertext":"` + "\n"},
+		"a carriage break": {`"ciphertext":"`, `"ciphertext":"` + "\r"},
 		"extra field":      {`"revoked":false`, `"revoked":false,"admin":true`},
 		"missing field":    {`,"revoked":false`, ``},
 		"a null":           {`"revoked":false`, `"revoked":null`},

@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The mode maps public-shaped names to loopback and does nothing else.
+// PROXY-02: the mode maps public-shaped names to loopback and does nothing else.
 func TestLoadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))

@@ -177,6 +177,20 @@ func TestProjectProperty(t *testing.T) {
 	})
 }
 
+// The cost of a character is what the encoder writes for it.
+func TestWidth(t *testing.T) {
+	for r := rune(0); r < 0x3000; r++ {
+		if b := encode(t, View{Text: string(r)}); len(b)-len(encode(t, View{})) != width(r) {
+			t.Errorf("%U costs %d bytes, not %d", r, len(b)-len(encode(t, View{})), width(r))
+		}
+	}
+	for _, r := range "\uffff\U00010000\U0010ffff" {
+		if b := encode(t, View{Text: string(r)}); len(b)-len(encode(t, View{})) != width(r) {
+			t.Errorf("%U does not cost %d bytes", r, width(r))
+		}
+	}
+}
+
 // With room for everything, everything is shown.
 func TestProjectEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

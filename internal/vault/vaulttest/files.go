@@ -274,6 +274,16 @@ func strangers(open Open, dir string) error {
 				return err
 			}
 		}
+		misnamed := filepath.Join(b.config.Dir, strings.Repeat("0", 64)+".profile")
+		if err := os.Rename(b.path(r), misnamed); err != nil {
+			return err
+		}
+		if err := b.refuses("an envelope with the name of another"); err != nil {
+			return err
+		}
+		if err := os.Rename(misnamed, b.path(r)); err != nil {
+			return err
+		}
 		elsewhere := filepath.Join(dir, "elsewhere")
 		if err := errors.Join(os.Rename(b.path(r), elsewhere), os.Symlink(elsewhere, b.path(r))); err != nil {
 			return err
