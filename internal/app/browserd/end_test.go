@@ -12,6 +12,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
+	"github.com/chaperone-agents/chaperone/internal/browser/servicetest"
 )
 
 // LEASE-09: a fence that cannot be written closes the browsers all the same,
@@ -121,4 +122,41 @@ func TestShutdownIsBounded(t *testing.T) {
 		}
 		r.untouched()
 	})
+}
+
+// READY-04: while the browser of a sign-in is still closing there is no
+// outcome, and its profile is not free.
+func TestOutcomeComesLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *browserd.Config) {
+			c.Launcher = &deaf{World: c.Launcher.(*fake.World), closing: time.Minute}
+		})
+		c, v := r.connect()
+		r.input(v, password)
+		r.input(v, enter)
+		time.Sleep(30 * time.Second) // sealed long ago, and still closing
+		if _, n := r.vault.holds(r.profile); n != 1 {
+			t.Errorf("sealed %d times", n)
+		}
+		if s := r.status(c); s == "ready" {
+			t.Error("ready was known before the browser had gone")
+		}
+		if _, err := r.Acquire(t.Context(), r.key("run"), true, time.Now().Add(time.Minute)); !fault.Is(err, fault.ProfileUnavailable) {
+			t.Errorf("acquire: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if s := r.status(c); s != "ready" {
+			t.Errorf("status %s", s)
+		}
+	})
+}
+
+// LEASE-07: the lease's origins hold before the page is asked at all.
+func TestOriginsBeforeThePage(t *testing.T) {
+	pages := &deaf{}
+	r := newRig(t, func(c *browserd.Config) { pages.World = c.Launcher.(*fake.World); c.Launcher = pages })
+	l := r.acquire("run")
+	if err := r.navigate(l.Ref, servicetest.Off); !fault.Is(err, fault.URLDisallowed) || pages.opens.Load() != 0 {
+		t.Errorf("%v after %d navigations", err, pages.opens.Load())
+	}
 }

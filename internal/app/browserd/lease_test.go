@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -129,6 +130,8 @@ type deaf struct {
 	*fake.World
 	capture func(context.Context) (browser.Material, error)
 	observe func(observe.Document) observe.Document
+	opens   atomic.Int64 // navigations that reached a page
+	closing time.Duration
 }
 
 type deafPage struct {
@@ -151,7 +154,13 @@ func (p *deafPage) Capture(ctx context.Context) (browser.Material, error) {
 	return p.Page.Capture(ctx)
 }
 
+func (p *deafPage) Close() error {
+	time.Sleep(p.d.closing)
+	return p.Page.Close()
+}
+
 func (p *deafPage) Navigate(ctx context.Context, u site.URL) (observe.Document, error) {
+	p.d.opens.Add(1)
 	d, err := p.Page.Navigate(ctx, u)
 	if err == nil && p.d.observe != nil {
 		d = p.d.observe(d)

@@ -63,11 +63,6 @@ func (s *Service) evict(o owner) error {
 	doomed := s.running(&o)
 	s.mu.Lock()
 	var all sync.WaitGroup
-	for _, l := range s.leases {
-		if l.rt.owner == o {
-			all.Go(func() { s.retire(l) })
-		}
-	}
 	for _, c := range s.openCeremonies() {
 		if c.rt.owner == o {
 			all.Go(func() { s.conclude(c, cancelled) })
@@ -76,7 +71,7 @@ func (s *Service) evict(o owner) error {
 	s.mu.Unlock()
 	all.Wait()
 	var failed error
-	for _, rt := range append(doomed, s.running(&o)...) { // also what started meanwhile
+	for _, rt := range append(doomed, s.running(&o)...) { // leases, and what started meanwhile
 		failed = errors.Join(failed, s.end(rt))
 	}
 	if failed != nil {

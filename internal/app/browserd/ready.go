@@ -11,7 +11,6 @@ import (
 const (
 	checkPeriod  = time.Second             // between checks when something changed
 	confirmAfter = 2500 * time.Millisecond // between the two positive checks (SWEEP-02)
-	finalCheck   = 20 * time.Second        // one check this long before the end (SWEEP-02)
 	checkLimit   = 5 * time.Second         // of one check
 )
 
@@ -21,10 +20,8 @@ const (
 func (s *Service) watch(c *signIn) {
 	tick := time.NewTicker(checkPeriod)
 	defer tick.Stop()
-	left := c.expires.Sub(s.now())
-	expiry, final := time.NewTimer(left), time.NewTimer(left-finalCheck)
+	expiry := time.NewTimer(c.expires.Sub(s.now()))
 	defer expiry.Stop()
-	defer final.Stop()
 	var confirm <-chan time.Time
 	var inputs int // when the first of the two checks began
 	for {
@@ -37,8 +34,6 @@ func (s *Service) watch(c *signIn) {
 		case <-expiry.C:
 			s.conclude(c, expired)
 			return
-		case <-final.C:
-			s.touch(c)
 		case <-tick.C:
 			now, due := s.due(c)
 			if confirm == nil && due && s.check(c) {
@@ -58,7 +53,8 @@ func (s *Service) watch(c *signIn) {
 
 // due takes note of a coming check: how many events were sent so far, and
 // whether anything happened since the last one. Once the owner has sent text
-// to a challenge every tick is due, as a site may finish without a new picture.
+// to a challenge every tick is due until the end, as a site may finish without
+// a new picture; before that no check could make the sign-in ready.
 func (s *Service) due(c *signIn) (inputs int, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
