@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"log/slog"
 	"os"
 
@@ -16,16 +17,17 @@ import (
 
 type flags struct {
 	Version           kong.VersionFlag `help:"Print the version and exit."`
-	Socket            string           `help:"Unix socket to serve the orchestrator on." required:"" type:"path"`
-	ServiceCredential string           `help:"File with the credential the orchestrator must show." required:"" type:"path"`
-	Keys              string           `help:"Folder of the keyring." required:"" type:"path"`
-	Profiles          string           `help:"Folder of the sealed profiles." required:"" type:"path"`
-	EgressLog         string           `help:"File for one line per egress decision." required:"" type:"path"`
+	Probe             bool             `help:"Check what browsers need on this machine, print JSON and exit."`
+	Socket            string           `help:"Unix socket to serve the orchestrator on." type:"path"`
+	ServiceCredential string           `help:"File with the credential the orchestrator must show." type:"path"`
+	Keys              string           `help:"Folder of the keyring." type:"path"`
+	Profiles          string           `help:"Folder of the sealed profiles." type:"path"`
+	EgressLog         string           `help:"File for one line per egress decision." type:"path"`
 	CeremonyListen    string           `help:"Loopback address of the sign-in surface." default:"127.0.0.1:8788"`
 	Create            bool             `help:"Make keyring, profile folder and credential if there are none."`
 	Worker            string           `help:"Path of chaperone-worker." required:"" type:"path"`
-	Chromium          string           `help:"Path of the Chromium binary." default:"/usr/lib/chromium/chromium"`
-	Xvfb              string           `help:"Path of Xvfb." default:"/usr/bin/Xvfb"`
+	Chromium          string           `help:"Path of the Chromium binary; the usual places when empty."`
+	Xvfb              string           `help:"Path of Xvfb; the usual places when empty."`
 	Isolation         string           `help:"What keeps browsers apart: namespaces, or weak where the system has none." enum:"namespaces,weak" default:"namespaces"`
 	Capacity          int              `help:"Browsers at once." default:"3"`
 	Dev               string           `help:"Development mode: a YAML file that maps host names to loopback." type:"existingfile"`
@@ -37,6 +39,15 @@ func main() {
 	kong.Parse(&f, kong.Name("chaperone-browserd"), kong.Description("The isolated browser service of Chaperone; usually started by: chaperone up."),
 		kong.Vars{"version": "chaperone-browserd " + version.String()})
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "chaperone-browserd")
+	if f.Probe {
+		ctx, cancel := child.Context(false)
+		defer cancel()
+		checks := isolated.Probe(ctx, f.config(nil, log))
+		if err := json.NewEncoder(os.Stdout).Encode(checks); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(f, log); err != nil {
 		log.Error("stopped", "cause", err)
 		os.Exit(1)
@@ -54,9 +65,13 @@ func run(f flags, log *slog.Logger) error {
 		}
 		log.Warn(dev.Banner("chaperone-browserd"))
 	}
-	return isolated.Run(ctx, isolated.Config{
+	return isolated.Run(ctx, f.config(dev, log), child.Announce)
+}
+
+func (f flags) config(dev *devmode.Config, log *slog.Logger) isolated.Config {
+	return isolated.Config{
 		Socket: f.Socket, ServiceCredential: f.ServiceCredential, Keys: f.Keys, Profiles: f.Profiles, EgressLog: f.EgressLog,
 		CeremonyListen: f.CeremonyListen, Create: f.Create, Worker: f.Worker, Chromium: f.Chromium, Xvfb: f.Xvfb,
 		Isolation: f.Isolation, Capacity: f.Capacity, Dev: dev, Log: log,
-	}, child.Announce)
+	}
 }

@@ -75,7 +75,8 @@ func (c *mcpCommand) running(e *environment) (*connection, func(), error) {
 	if err := announceDev(e, c.Dev); err != nil {
 		return nil, nil, err
 	}
-	folder, err := os.MkdirTemp("", "chaperone-")
+	sweep()
+	folder, err := os.MkdirTemp("", privatePrefix)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,7 +96,8 @@ func (c *mcpCommand) running(e *environment) (*connection, func(), error) {
 	}
 	select {
 	case r := <-ready:
-		fmt.Fprintf(e.stderr, "chaperone: decide what the agent may do at %s/#code=%s\n", r.Console, r.LoginCode)
+		// Not the login code: this stream is the agent's client's to read.
+		fmt.Fprintf(e.stderr, "chaperone: decide what the agent may do at %s; to log in there, run: chaperone --data %s console\n", r.Console, folder)
 		conn, err := e.open(datadir.Dir(folder), r)
 		if err != nil {
 			stop()
@@ -109,6 +111,33 @@ func (c *mcpCommand) running(e *environment) (*connection, func(), error) {
 	case <-e.ctx.Done():
 		stop()
 		return nil, nil, e.ctx.Err()
+	}
+}
+
+const (
+	privatePrefix = "chaperone-"
+	privateAge    = time.Minute // younger ones may be about to be locked
+)
+
+// sweep removes the private folders of earlier runs that were killed: those
+// that nobody holds the lock of.
+func sweep() {
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), privatePrefix+"*", "lock"))
+	if err != nil {
+		return
+	}
+	for _, lock := range left {
+		info, err := os.Lstat(lock)
+		if err != nil || time.Since(info.ModTime()) < privateAge {
+			continue
+		}
+		folder := datadir.Dir(filepath.Dir(lock))
+		unlock, err := folder.Lock()
+		if err != nil {
+			continue
+		}
+		os.RemoveAll(string(folder)) // another user's folder stays: it cannot be locked or removed
+		unlock()
 	}
 }
 

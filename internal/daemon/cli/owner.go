@@ -208,7 +208,7 @@ type doctorCommand struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// finding is one line of chaperone-worker --probe.
+// finding is one line of chaperone-browserd --probe.
 type finding struct {
 	Name  string `json:"name"`
 	OK    bool   `json:"ok"`
@@ -216,14 +216,14 @@ type finding struct {
 	Mend  string `json:"mend"`
 }
 
-// Run asks the worker program, which knows what a browser needs, and adds what
-// only this program knows.
+// Run asks the isolated service, which knows what a browser needs, and adds
+// what only this program knows.
 func (c *doctorCommand) Run(e *environment) error {
-	worker := filepath.Join(e.bin, "chaperone-worker")
-	out, runErr := exec.CommandContext(e.ctx, worker, "--probe").Output()
+	service := filepath.Join(e.bin, "chaperone-browserd")
+	out, runErr := exec.CommandContext(e.ctx, service, "--probe", "--worker", filepath.Join(e.bin, "chaperone-worker")).Output()
 	var found []finding
 	if err := json.Unmarshal(out, &found); err != nil {
-		return fmt.Errorf("%s could not check this machine: %w", worker, runErr)
+		return fmt.Errorf("%s could not check this machine: %w", service, runErr)
 	}
 	found = append(found, e.folder())
 	bad := 0

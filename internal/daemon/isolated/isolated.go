@@ -12,11 +12,13 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/app/browserd"
 	"github.com/chaperone-agents/chaperone/internal/base/devmode"
 	"github.com/chaperone-agents/chaperone/internal/base/privatefs"
+	"github.com/chaperone-agents/chaperone/internal/browser/egress"
 	"github.com/chaperone-agents/chaperone/internal/browser/worker"
 	"github.com/chaperone-agents/chaperone/internal/daemon/child"
 	"github.com/chaperone-agents/chaperone/internal/edge/ceremonyweb"
@@ -49,6 +51,11 @@ const shutdown = 15 * time.Second // to seal healthy leases
 // Run serves until ctx ends. announce is called once, when everything answers;
 // its address is the sign-in surface's.
 func Run(ctx context.Context, c Config, announce func(child.Ready) error) error {
+	for _, path := range []string{c.Socket, c.ServiceCredential, c.Keys, c.Profiles, c.EgressLog} {
+		if !filepath.IsAbs(path) {
+			return errors.New("--socket, --service-credential, --keys, --profiles and --egress-log are all needed")
+		}
+	}
 	if c.Create {
 		if err := create(c); err != nil {
 			return err
@@ -68,10 +75,7 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 		return err
 	}
 	defer audit.Close()
-	launcher, err := worker.NewLauncher(worker.Config{
-		Binary: c.Worker, Isolation: c.Isolation, Chromium: c.Chromium, Xvfb: c.Xvfb,
-		Dev: c.Dev, Audit: audit.Write, Log: c.Log,
-	})
+	launcher, err := worker.NewLauncher(c.worker(audit.Write))
 	if err != nil {
 		return err
 	}
@@ -122,6 +126,19 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+func (c Config) worker(audit func(egress.Decision) error) worker.Config {
+	return worker.Config{
+		Binary: c.Worker, Isolation: c.Isolation, Chromium: c.Chromium, Xvfb: c.Xvfb,
+		Dev: c.Dev, Audit: audit, Log: c.Log,
+	}
+}
+
+// Probe checks what browsers need on this machine.
+func Probe(ctx context.Context, c Config) []worker.Check {
+	c.Log = slog.New(slog.DiscardHandler) // the checks say what there is to say
+	return worker.Probe(ctx, c.worker(func(egress.Decision) error { return nil }))
 }
 
 // create makes what the embedded default needs, once; what exists is kept.

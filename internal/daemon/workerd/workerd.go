@@ -55,6 +55,9 @@ func serve() int {
 // is safe before any page exists; later ones are not logged at all.
 func launcher(log *slog.Logger) pipe.Launch {
 	return func(ctx context.Context, s pipe.Setup) (browser.Page, error) {
+		if len(s.TrustedCA) > 0 {
+			log.Warn("chaperone-worker: DEVELOPMENT MODE: this browser trusts a practice certificate authority")
+		}
 		page, err := driver.Launch(ctx, driver.Config{
 			Origins: s.Origins, Headed: s.Headed, Proxy: s.Proxy, Home: s.Home, PolicyDir: s.PolicyDir,
 			Chromium: s.Chromium, Xvfb: s.Xvfb, TrustedCA: s.TrustedCA, Log: log,

@@ -34,7 +34,6 @@ func TestKilledPrograms(t *testing.T) {
 	r := product.Up(t, data, "--dev", dev, "--approval-wait", "0s")
 	id := profile(t, r)
 	r.SignIn(site, id)
-	sealed := read(t, seals(t, data)[0])
 	r.Stop()
 
 	for _, program := range []string{"chaperone", "chaperone-browserd", "chaperoned", "chaperone-worker", "chromium"} {
@@ -44,6 +43,7 @@ func TestKilledPrograms(t *testing.T) {
 			if v := agent.Open(tickets); v.URL != tickets {
 				t.Fatalf("not signed in: %+v", v)
 			}
+			sealed := read(t, seals(t, data)[0])
 			whole := r.Family()
 			victim, gone := r.PID(), whole
 			if program != "chaperone" {
@@ -57,20 +57,22 @@ func TestKilledPrograms(t *testing.T) {
 				t.Fatal(err)
 			}
 			leak.NoProcess(t, 2*time.Second, gone)
-			if program == "chaperone" {
+			switch program {
+			case "chaperone":
 				<-r.Exited()
-			} else {
-				after := agent.Call("browser.observe", struct{}{})
-				if after.Code == "" {
+			case "chaperoned": // the agent's stream ended with it
+				r.Stop()
+			default:
+				if after := agent.Call("browser.observe", struct{}{}); after.Code == "" {
 					t.Errorf("a call after the death of %s: %+v", program, after)
+				}
+				if now := read(t, seals(t, data)[0]); now != sealed {
+					t.Error("a dead browser was sealed")
 				}
 				agent.Close()
 				r.Stop()
 			}
 			leak.NoProcess(t, 2*time.Second, whole)
-			if now := read(t, seals(t, data)[0]); program == "chromium" && now != sealed {
-				t.Error("a dead browser was sealed")
-			}
 		})
 	}
 	r = product.Up(t, data, "--dev", dev, "--approval-wait", "0s")

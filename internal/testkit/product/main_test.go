@@ -91,10 +91,10 @@ func TestMainJob(t *testing.T) {
 	if stale := agent.Act(typed, "click", "Save ticket", nil); stale.Code != "tool.browser.page_changed" || len(site.Tickets()) != before {
 		t.Fatalf("stale: %+v", stale)
 	}
-	approve(t, r, agent, again, "click", "Save ticket", nil)
+	saved := approve(t, r, agent, again, "click", "Save ticket", nil)
 	made := site.Effects(practice.TicketCreated)
 	if len(made) != 1 || made[0].Detail != "Printer on fire" || len(site.Tickets()) != before+1 {
-		t.Fatalf("effects %+v, %d new tickets", made, len(site.Tickets())-before)
+		t.Fatalf("effects %+v, %d new tickets; the page says %+v", made, len(site.Tickets())-before, saved)
 	}
 	if off := agent.Call("browser.navigate", map[string]string{"url": practice.URL(practice.Elsewhere, "/")}); off.Code != "tool.browser.url_disallowed" {
 		t.Errorf("off-origin: %+v", off)

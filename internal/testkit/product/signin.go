@@ -161,7 +161,10 @@ func (r *Running) Begin(profile, loginURL string) (launch, id string, status <-c
 // SignIn signs the account in to the desk through the sign-in page.
 func (r *Running) SignIn(site *practice.Site, profile string) {
 	r.t.Helper()
-	account := site.Accounts()[0]
+	account, ok := site.Account("mira") // whose sessions last
+	if !ok {
+		r.t.Fatal("the practice site has no account mira")
+	}
 	launch, _, done := r.Begin(profile, practice.URL(practice.Desk, "/signin"))
 	h := Shake(r.t, launch, true)
 	if !h.Until(30*time.Second, func(_ string, pictures int, _ bool) bool { return pictures > 0 }) {
