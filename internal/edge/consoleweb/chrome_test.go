@@ -164,8 +164,3 @@ func (c *chrome) size(width, height int) {
 	c.t.Helper()
 	c.call(c.page, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
 }
-
-func (c *chrome) scheme(name string) {
-	c.t.Helper()
-	c.call(c.page, "Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": name}}}, nil)
-}

@@ -75,7 +75,7 @@ func TestKilledPrograms(t *testing.T) {
 			leak.NoProcess(t, 2*time.Second, whole)
 		})
 	}
-	r = product.Up(t, data, "--dev", dev, "--approval-wait", "0s")
+	product.Up(t, data, "--dev", dev, "--approval-wait", "0s")
 	agent := product.NewAgent(t, data, "--profile", id)
 	if v := agent.Open(tickets); v.URL != tickets {
 		t.Errorf("after all deaths: %+v", v)

@@ -75,12 +75,3 @@ func (b *bench) decrypt(r vault.Record) (meta map[string]any, plaintext []byte, 
 	plaintext, err = a.Open(nil, f.Nonce, f.Ciphertext, f.Metadata)
 	return meta, plaintext, err
 }
-
-// rewrite changes a record's file in place, closed or not.
-func (b *bench) rewrite(r vault.Record, change func([]byte) []byte) error {
-	data, err := os.ReadFile(b.path(r))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(b.path(r), change(data), 0o600)
-}
