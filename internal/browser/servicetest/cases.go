@@ -405,6 +405,9 @@ func signInAddress(e *env) {
 	if sent := e.World.Requests(); len(sent) != 0 {
 		e.Errorf("requests were sent: %v", sent)
 	}
+	if n := e.World.Launched(); n != 0 {
+		e.Errorf("a refused sign-in started %d browsers", n)
+	}
 }
 
 func ephemeral(e *env) {
