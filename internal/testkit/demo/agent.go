@@ -27,6 +27,7 @@ type answer struct {
 	Revision string    `json:"revision"`
 	Text     string    `json:"text"`
 	Elements []element `json:"elements"`
+	Omitted  int       `json:"omitted_elements"`
 	Code     string    `json:"code"`
 	Message  string    `json:"message"`
 
@@ -41,14 +42,18 @@ type element struct {
 	Name string `json:"name"`
 }
 
-// find is the reference of the control with the name.
+// find is the reference of the first control with a name that starts so.
 func (a answer) find(name string) (string, error) {
 	for _, e := range a.Elements {
-		if e.Name == name {
+		if strings.HasPrefix(e.Name, name) {
 			return e.Ref, nil
 		}
 	}
-	return "", fmt.Errorf("the agent sees no control %q among %d on %s", name, len(a.Elements), a.URL)
+	var names []string
+	for _, e := range a.Elements {
+		names = append(names, e.Role+" "+e.Name)
+	}
+	return "", fmt.Errorf("the agent sees no control %q on %s, only %q (and %d more)", name, a.URL, names, a.Omitted)
 }
 
 func startAgent(ctx context.Context, bin, data, profile string, log *tail) (*agent, error) {

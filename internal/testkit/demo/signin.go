@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/testkit/demo/person"
 )
@@ -95,4 +96,52 @@ func (p *signInPage) picture(ctx context.Context, caption string) error {
 // done waits until the page says that the session is sealed.
 func (p *signInPage) done(ctx context.Context) error {
 	return p.tab.Wait(ctx, `document.body.dataset.state === "done"`)
+}
+
+// points is a coarse reading of the picture: the brightness of every sixteenth
+// pixel each way.
+func (p *signInPage) points(ctx context.Context) ([]int, error) {
+	var got []int
+	err := p.tab.Read(ctx, `(() => {
+		const c = `+canvas+`, d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, out = [];
+		for (let y = 0; y < c.height; y += 16) for (let x = 0; x < c.width; x += 16) {
+			const i = 4 * (y * c.width + x);
+			out.push((d[i] + d[i + 1] + d[i + 2]) >> 2);
+		}
+		return out;
+	})()`, &got)
+	return got, err
+}
+
+// differ counts the points that are clearly not the same.
+func differ(a, b []int) int {
+	n := max(len(a), len(b)) - min(len(a), len(b))
+	for i := range min(len(a), len(b)) {
+		if d := a[i] - b[i]; d > 12 || d < -12 {
+			n++
+		}
+	}
+	return n
+}
+
+// turned waits until the picture is another page than before, and stands
+// still. A caret that blinks and dots that are typed are a few points only.
+func (p *signInPage) turned(ctx context.Context, before []int) error {
+	const few = 12
+	last := before
+	for {
+		now, err := p.points(ctx)
+		if err != nil {
+			return err
+		}
+		if differ(now, before) > few && differ(now, last) <= few {
+			return nil
+		}
+		last = now
+		select {
+		case <-time.After(150 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("the picture did not show another page: %w", ctx.Err())
+		}
+	}
 }

@@ -158,12 +158,16 @@ func (s *story) signInOnce(ctx context.Context) error {
 	}
 	s.report.figure("click to live picture", time.Since(began))
 	p.keep = s.report.picture
+	entered := time.Now()
 	if err := s.enter(ctx, p); err != nil {
-		return errors.Join(err, p.picture(ctx, "The sign-in page when it failed"))
+		return s.lastLook(ctx, p, err)
 	}
+	s.report.figure("password and code typed", time.Since(entered))
 	typed := time.Now()
-	if err := p.done(ctx); err != nil {
-		return errors.Join(err, p.picture(ctx, "The sign-in page when it failed"))
+	doneCtx, cancel := context.WithTimeout(ctx, 45*time.Second)
+	defer cancel()
+	if err := p.done(doneCtx); err != nil {
+		return s.lastLook(ctx, p, err)
 	}
 	s.report.figure("last key to sealed", time.Since(typed))
 	if err := p.picture(ctx, "The site showed the owner as signed in: the session is sealed."); err != nil {
@@ -179,9 +183,16 @@ func (s *story) signInOnce(ctx context.Context) error {
 	return err
 }
 
+// lastLook adds a picture of the sign-in page to a failure.
+func (s *story) lastLook(ctx context.Context, p *signInPage, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return errors.Join(failure, p.picture(ctx, "The sign-in page when it failed"))
+}
+
 // sealed lists the files of the profile store, but its lock.
 func (s *story) sealed() ([]string, error) {
-	return filepath.Glob(filepath.Join(s.data, "profiles", "[!.]*"))
+	return filepath.Glob(filepath.Join(s.data, "profiles", "[^.]*"))
 }
 
 func (s *story) observe(ctx context.Context) error {

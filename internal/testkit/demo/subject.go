@@ -22,8 +22,8 @@ type subject struct {
 	known   func(mark int) error                       // nil if the site itself knew the visitor since the mark
 	mark    func() int                                 // the site's count of what happened so far
 	form    string                                     // page with the form that is edited
-	field   string                                     // name of the field
-	button  string                                     // name of the button that saves
+	field   string                                     // how the name of the field begins
+	button  string                                     // how the name of the button that saves begins
 	effects func(context.Context) (int, string, error) // how many saves the site has seen, and the newest one's text
 	secrets func() []string                            // what must be nowhere afterwards
 }
@@ -106,12 +106,19 @@ func wikiSubject(w *mediawiki.Wiki) subject {
 			if err := p.picture(ctx, "The owner types into the live picture; the agent has no way to look."); err != nil {
 				return err
 			}
+			before, err := p.points(ctx)
+			if err != nil {
+				return err
+			}
 			if err := p.next(ctx, w.Password); err != nil {
 				return err
 			}
 			if err := waitFor(ctx, "the second step", func() bool {
 				return seen(since, func(v mediawiki.Visit) bool { return v.Method == "POST" })
 			}); err != nil {
+				return err
+			}
+			if err := p.turned(ctx, before); err != nil {
 				return err
 			}
 			code := w.Code(time.Now())
@@ -125,7 +132,7 @@ func wikiSubject(w *mediawiki.Wiki) subject {
 			}
 			return fmt.Errorf("MediaWiki rendered no page for %s", w.User)
 		},
-		form: w.EditURL(page), field: "Wikitext source editor", button: "Save changes",
+		form: w.EditURL(page), field: "Wikitext source editor", button: "Save",
 		effects: func(ctx context.Context) (int, string, error) {
 			p, err := w.Page(ctx, page)
 			return len(p.Revisions), strings.TrimSpace(p.Text), err
