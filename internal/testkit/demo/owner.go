@@ -122,6 +122,9 @@ func (o *owner) decide(ctx context.Context, word string, look func() error) erro
 	if err := o.tab.Wait(ctx, open); err != nil {
 		return err
 	}
+	if err := o.tab.Read(ctx, "void "+open+`.scrollIntoView({ block: "center", behavior: "instant" })`, nil); err != nil {
+		return err
+	}
 	if err := look(); err != nil {
 		return err
 	}

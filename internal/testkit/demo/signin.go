@@ -58,12 +58,29 @@ func (p *signInPage) fill(ctx context.Context, address, field, button, text stri
 	return p.typed(ctx, text)
 }
 
-// next goes to the next field, types and submits.
-func (p *signInPage) next(ctx context.Context, text string) error {
+// password goes to the next field, types, and submits.
+func (p *signInPage) password(ctx context.Context, text string) error {
 	if err := p.tab.Press(ctx, "Tab"); err != nil {
 		return err
 	}
-	return p.answer(ctx, text)
+	before, err := p.points(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.typed(ctx, text); err != nil {
+		return err
+	}
+	// The picture follows the keys by a moment. It is only shown, so a moment
+	// that is too short spoils nothing.
+	shown, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := p.turned(shown, before, fewPoints); err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err := p.picture(ctx, "The owner types into the live picture of a browser that the agent cannot see."); err != nil {
+		return err
+	}
+	return p.tab.Press(ctx, "Enter")
 }
 
 // answer types into the field that has the focus, and submits.
@@ -124,24 +141,30 @@ func differ(a, b []int) int {
 	return n
 }
 
-// turned waits until the picture is another page than before, and stands
-// still. A caret that blinks and dots that are typed are a few points only.
-func (p *signInPage) turned(ctx context.Context, before []int) error {
-	const few = 12
+// How many points tell something typed, and another page. A caret that blinks
+// is one or two.
+const (
+	fewPoints  = 3
+	manyPoints = 40
+)
+
+// turned waits until at least so many points of the picture are not as before,
+// and the picture stands still.
+func (p *signInPage) turned(ctx context.Context, before []int, points int) error {
 	last := before
 	for {
 		now, err := p.points(ctx)
 		if err != nil {
 			return err
 		}
-		if differ(now, before) > few && differ(now, last) <= few {
+		if differ(now, before) >= points && differ(now, last) < fewPoints {
 			return nil
 		}
 		last = now
 		select {
 		case <-time.After(150 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("the picture did not show another page: %w", ctx.Err())
+			return fmt.Errorf("the picture did not change: %w", ctx.Err())
 		}
 	}
 }

@@ -91,14 +91,30 @@ func (s *story) failurePicture(ctx context.Context) {
 	}
 }
 
+// dismiss ends the agent's session and keeps what it was told.
+func (s *story) dismiss() error {
+	if s.agent == nil {
+		return nil
+	}
+	a := s.agent
+	s.agent = nil
+	s.told.WriteString(a.transcript())
+	return a.close()
+}
+
+// hire starts an agent with a session and a browser of its own.
+func (s *story) hire(ctx context.Context) error {
+	if err := s.dismiss(); err != nil {
+		return err
+	}
+	a, err := startAgent(ctx, s.bin, s.data, s.profile, &s.log)
+	s.agent = a
+	return err
+}
+
 // end stops what runs.
 func (s *story) end() error {
-	var errs []error
-	if s.agent != nil {
-		s.told.WriteString(s.agent.transcript())
-		errs = append(errs, s.agent.close())
-		s.agent = nil
-	}
+	errs := []error{s.dismiss()}
 	if s.programs != nil {
 		errs = append(errs, s.programs.stop())
 		s.programs = nil
@@ -106,8 +122,11 @@ func (s *story) end() error {
 	return errors.Join(errs...)
 }
 
-// console keeps a picture of the console.
+// console keeps a picture of the console once nothing on it moves.
 func (s *story) console(ctx context.Context, caption string) error {
+	if err := s.owner.tab.Wait(ctx, `document.getAnimations().every((a) => a.playState !== "running")`); err != nil {
+		return err
+	}
 	jpeg, err := s.owner.tab.Picture(ctx)
 	if err == nil {
 		s.report.picture(caption, jpeg)
@@ -197,17 +216,15 @@ func (s *story) sealed() ([]string, error) {
 
 func (s *story) observe(ctx context.Context) error {
 	began := time.Now()
-	a, err := startAgent(ctx, s.bin, s.data, s.profile, &s.log)
-	if err != nil {
+	if err := s.hire(ctx); err != nil {
 		return err
 	}
-	s.agent = a
 	v, err := s.openSignedIn(ctx)
 	if err != nil {
 		return err
 	}
 	s.report.figure("agent started, browser leased, page open", time.Since(began))
-	if v, err = a.must(ctx, "browser.observe", map[string]any{}); err != nil {
+	if v, err = s.agent.must(ctx, "browser.observe", map[string]any{}); err != nil {
 		return err
 	}
 	s.report.figure("browser.observe", v.took)
@@ -337,6 +354,11 @@ func (s *story) unchanged(ctx context.Context, before int) error {
 }
 
 func (s *story) stale(ctx context.Context) error {
+	// The last one's page still holds text that was not saved, and a site may
+	// then ask whether it may be left, which an agent cannot answer.
+	if err := s.hire(ctx); err != nil {
+		return err
+	}
 	before, _, err := s.effects(ctx)
 	if err != nil {
 		return err
@@ -406,11 +428,9 @@ func gone(family leak.Which, data string) error {
 }
 
 func (s *story) still(ctx context.Context) error {
-	a, err := startAgent(ctx, s.bin, s.data, s.profile, &s.log)
-	if err != nil {
+	if err := s.hire(ctx); err != nil {
 		return err
 	}
-	s.agent = a
 	v, err := s.openSignedIn(ctx)
 	if err != nil {
 		return err

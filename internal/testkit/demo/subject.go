@@ -39,10 +39,7 @@ func practiceSubject(s *practice.Site) subject {
 			if err := p.fill(ctx, desk("/signin"), "#username", "button", name); err != nil {
 				return err
 			}
-			if err := p.picture(ctx, "The owner types into the live picture; the agent has no way to look."); err != nil {
-				return err
-			}
-			if err := p.next(ctx, account.Password); err != nil {
+			if err := p.password(ctx, account.Password); err != nil {
 				return err
 			}
 			if err := waitFor(ctx, "the one-time code", func() bool { return s.Code(name) != "" && asked(s, "/signin/code", mark) }); err != nil {
@@ -103,14 +100,11 @@ func wikiSubject(w *mediawiki.Wiki) subject {
 			if err := p.fill(ctx, w.SignInURL(), "#wpName1", "#wpLoginAttempt", w.User); err != nil {
 				return err
 			}
-			if err := p.picture(ctx, "The owner types into the live picture; the agent has no way to look."); err != nil {
-				return err
-			}
 			before, err := p.points(ctx)
 			if err != nil {
 				return err
 			}
-			if err := p.next(ctx, w.Password); err != nil {
+			if err := p.password(ctx, w.Password); err != nil {
 				return err
 			}
 			if err := waitFor(ctx, "the second step", func() bool {
@@ -118,7 +112,7 @@ func wikiSubject(w *mediawiki.Wiki) subject {
 			}); err != nil {
 				return err
 			}
-			if err := p.turned(ctx, before); err != nil {
+			if err := p.turned(ctx, before, manyPoints); err != nil {
 				return err
 			}
 			code := w.Code(time.Now())
