@@ -97,8 +97,9 @@ type Page interface {
 	Restore(ctx context.Context, m Material) error
 	// Navigate opens the URL, waits until the page settles, and observes it.
 	Navigate(ctx context.Context, u site.URL) (observe.Document, error)
-	// Observe reads the page as it is.
-	Observe(ctx context.Context) (observe.Document, error)
+	// Observe reads the part of the page that the query names, as it is.
+	// PageChanged when the query is about a revision that is not the newest.
+	Observe(ctx context.Context, q observe.Query) (observe.Document, error)
 	// Act sends one input to the element of the last observation, settles and
 	// observes. PageChanged, ElementNotFound and ActionNotAllowed mean that
 	// nothing was sent; OutcomeUnknown that something may have been.

@@ -73,7 +73,7 @@ func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action
 	case action.Navigate:
 		return l.rt.page.Navigate(ctx, r.URL)
 	case action.Observe:
-		return l.rt.page.Observe(ctx)
+		return l.rt.page.Observe(ctx, r.Query)
 	case action.Act:
 		if err := s.spend(l, sequence); err != nil {
 			return observe.Document{}, err

@@ -97,8 +97,8 @@ type anyRevision struct {
 	last observe.Document
 }
 
-func (p *anyRevision) Observe(ctx context.Context) (d observe.Document, err error) {
-	d, err = p.Page.Observe(ctx)
+func (p *anyRevision) Observe(ctx context.Context, _ observe.Query) (d observe.Document, err error) {
+	d, err = p.Page.Observe(ctx, observe.Query{})
 	p.last = d
 	return d, err
 }
@@ -128,7 +128,7 @@ func (p twice) Act(ctx context.Context, a action.Action) (observe.Document, erro
 type idle struct{ browser.Page }
 
 func (p idle) Act(ctx context.Context, _ action.Action) (observe.Document, error) {
-	return p.Page.Observe(ctx)
+	return p.Page.Observe(ctx, observe.Query{})
 }
 
 type echoes struct{ browser.Page }
@@ -187,8 +187,8 @@ func (p *frozen) Navigate(ctx context.Context, u site.URL) (observe.Document, er
 	return d, err
 }
 
-func (p *frozen) Observe(ctx context.Context) (observe.Document, error) {
-	d, err := p.Page.Observe(ctx)
+func (p *frozen) Observe(ctx context.Context, _ observe.Query) (observe.Document, error) {
+	d, err := p.Page.Observe(ctx, observe.Query{})
 	d.Revision = p.first
 	return d, err
 }

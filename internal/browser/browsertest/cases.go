@@ -132,7 +132,7 @@ var cases = []struct {
 		if _, err := observe.Accept(d, e.origins); err != nil {
 			e.Errorf("not acceptable: %v", err)
 		}
-		again, err := e.page.Observe(e.Context())
+		again, err := e.page.Observe(e.Context(), observe.Query{})
 		if err != nil || again.Revision == d.Revision || again.Readiness != "" {
 			e.Errorf("observe: %q %q %v", again.Revision, again.Readiness, err)
 		}
@@ -145,7 +145,7 @@ var cases = []struct {
 		if n := e.site.Opened(other); n != 0 {
 			e.Errorf("%d requests were sent", n)
 		}
-		if d, err := e.page.Observe(e.Context()); err != nil || d.Title != "Home" {
+		if d, err := e.page.Observe(e.Context(), observe.Query{}); err != nil || d.Title != "Home" {
 			e.Errorf("afterwards: %q %v", d.Title, err)
 		}
 	}},
@@ -154,14 +154,14 @@ var cases = []struct {
 		e.navigate(home)
 		_, err := e.page.Navigate(e.Context(), e.url(dead))
 		e.refused(err, fault.SiteUnreachable)
-		if d, err := e.page.Observe(e.Context()); err != nil || d.Title != "Home" {
+		if d, err := e.page.Observe(e.Context(), observe.Query{}); err != nil || d.Title != "Home" {
 			e.Errorf("afterwards: %q %v", d.Title, err)
 		}
 	}},
 	{"GATE-06 a stale revision is refused", func(e *env) {
 		defer e.done()
 		d := e.navigate(home)
-		if _, err := e.page.Observe(e.Context()); err != nil {
+		if _, err := e.page.Observe(e.Context(), observe.Query{}); err != nil {
 			e.Fatalf("observe: %v", err)
 		}
 		_, err := e.act(d, action.Click, "Save")
@@ -296,7 +296,7 @@ var cases = []struct {
 		}
 		_, err := e.page.Navigate(e.Context(), e.url(home))
 		e.refused(err, fault.ProviderUnavailable)
-		_, err = e.page.Observe(e.Context())
+		_, err = e.page.Observe(e.Context(), observe.Query{})
 		e.refused(err, fault.ProviderUnavailable)
 		_, err = e.act(d, action.Click, "Save")
 		e.refused(err, fault.ProviderUnavailable)

@@ -117,7 +117,7 @@ func (p *Page) aftermath(ctx context.Context, nothingSent bool) (observe.Documen
 	case nothingSent:
 	case nav.kept:
 		return observe.Document{}, fault.New(fault.NavigationCancelled, "The input was sent. It would have left the page, which asked not to be left and was kept. Observe again.")
-	case nav.refused && !nav.hop && !nav.committed:
+	case nav.refused && !nav.hop:
 		return observe.Document{}, fault.New(fault.URLDisallowed, "The input was sent. It leads to an address that is not on an allowed origin, which was not opened; the page is kept. Observe again.")
 	case nav.refused, nav.failed, nav.empty, nav.download:
 		return observe.Document{}, unknown(errors.New("driver: the navigation did not end in a page"))

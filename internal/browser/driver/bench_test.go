@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/browser/driver"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/testkit/chromiumtest"
 )
 
@@ -18,7 +19,7 @@ func BenchmarkObserve(b *testing.B) {
 		s.open(b, fmt.Sprint("/n", nodes), "<table>"+rows+"</table>")
 		b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.page.Observe(b.Context()); err != nil {
+				if _, err := s.page.Observe(b.Context(), observe.Query{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -165,8 +165,8 @@ func wait[R any](ctx context.Context, w cdp.Wait[R]) func() error {
 // nothing of it behind.
 func (p *Page) reap() {
 	<-p.conn.Done()
-	if err := p.cleanUp(); err != nil {
-		p.log.Error("browser was not cleaned up", "error", err)
+	if p.endErr = p.cleanUp(); p.endErr != nil {
+		p.log.Error("browser was not cleaned up", "error", p.endErr)
 	}
 	close(p.done)
 }
@@ -207,9 +207,10 @@ func removeSoon(path string) error {
 // Done is closed when the browser and all its processes have gone.
 func (p *Page) Done() <-chan struct{} { return p.done }
 
-// Close ends the browser and waits until nothing of it is left.
+// Close ends the browser and waits until nothing of it is left; an error says
+// that something is.
 func (p *Page) Close() error {
 	p.closing.Do(func() { _ = p.conn.Close() })
 	<-p.done
-	return nil
+	return p.endErr
 }

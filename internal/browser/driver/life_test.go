@@ -18,6 +18,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/driver"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/testkit/chromiumtest"
 )
 
@@ -80,7 +81,7 @@ func TestLife(t *testing.T) {
 		if left, err := os.ReadDir(c.Home); err != nil || len(left) != 0 {
 			t.Errorf("left in home: %v %v", left, err)
 		}
-		_, err = b.page.Observe(t.Context())
+		_, err = b.page.Observe(t.Context(), observe.Query{})
 		refused(t, err, fault.ProviderUnavailable)
 	})
 	t.Run("REL-02 a browser killed in an act is an unknown outcome", func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := b.page.Observe(t.Context()); err != nil || d.Title != "In" {
+	if d, err := b.page.Observe(t.Context(), observe.Query{}); err != nil || d.Title != "In" {
 		t.Errorf("capture touched the open page: %q %v", d.Title, err)
 	}
 	if len(first.Cookies) != 5 || len(first.Origins) != 2 {
@@ -254,9 +255,10 @@ func TestCeremonyView(t *testing.T) {
 			}
 		}
 		eventually(t, "keys", func() bool { return strings.HasSuffix(b.effects(), "atrue %C3%A9true 7true Backspacetrue") })
-		if again, ok := <-frames; !ok || bytes.Equal(again.JPEG, f.JPEG) {
-			t.Error("no new picture after typing")
-		}
+		eventually(t, "a new picture after typing", func() bool {
+			again, ok := <-frames
+			return ok && !bytes.Equal(again.JPEG, f.JPEG)
+		})
 		cancel()
 		for range frames { // closed at the end of ctx
 		}

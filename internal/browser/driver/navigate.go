@@ -129,7 +129,10 @@ func (p *Page) ended(err error) error {
 
 // Observe reads the page as it is. It makes no claim that the page is settled
 // (SETL-06).
-func (p *Page) Observe(ctx context.Context) (observe.Document, error) {
+func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	if q != (observe.Query{}) {
+		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads the whole page only. Nothing was read.")
+	}
 	leave, err := p.enter(ctx)
 	if err != nil {
 		return observe.Document{}, err

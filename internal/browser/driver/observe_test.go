@@ -187,7 +187,7 @@ func TestSettling(t *testing.T) {
 		}
 	})
 	t.Run("SETL-06 observe makes no claim", func(t *testing.T) {
-		if d, err := b.page.Observe(t.Context()); err != nil || d.Readiness != "" {
+		if d, err := b.page.Observe(t.Context(), observe.Query{}); err != nil || d.Readiness != "" {
 			t.Error(d.Readiness, err)
 		}
 	})

@@ -37,6 +37,7 @@ type Page struct {
 	lock     chan struct{} // capacity 1; serialises the operations (SER-01)
 	attached chan target.EventAttachedToTarget
 	done     chan struct{}
+	endErr   error // what cleaning up failed at; set before done is closed
 	closing  sync.Once
 	inputMu  sync.Mutex // one event of the owner at a time
 	creation sync.Mutex // held while a page of our own is being made
@@ -79,6 +80,15 @@ type navigation struct {
 	download  bool // the answer was a file
 	empty     bool // the answer had no page
 	kept      bool // the page asked not to be left, and was kept
+}
+
+// end records why a navigation came to nothing. Once the operation has its
+// document, what that document tries next says nothing about the operation.
+func (n *navigation) end(why func(*navigation)) {
+	n.requested, n.pending = false, false
+	if !n.committed {
+		why(n)
+	}
 }
 
 // enter begins an operation; the caller must run the returned function.

@@ -201,7 +201,7 @@ func TestActs(t *testing.T) {
 			{action.Select, "Pick", "Gamma", fault.ActionNotAllowed}, {action.Select, "Mail", "x", fault.ActionNotAllowed},
 			{action.Check, "Mail", "", fault.ActionNotAllowed}, {action.Type, "Rewrites", "abc", fault.OutcomeUnknown},
 		} {
-			if d, err = b.page.Observe(t.Context()); err != nil {
+			if d, err = b.page.Observe(t.Context(), observe.Query{}); err != nil {
 				t.Fatal(err)
 			}
 			_, err = b.act(t, d, c.kind, c.name, c.value)
@@ -243,7 +243,7 @@ func TestActs(t *testing.T) {
 		before := b.Count(host, "/next")
 		_, err = b.page.Navigate(t.Context(), parse(t, "https://"+host+"/next"))
 		refused(t, err, fault.NavigationCancelled)
-		if d, err = b.page.Observe(t.Context()); err != nil || d.Title != "Sticky" {
+		if d, err = b.page.Observe(t.Context(), observe.Query{}); err != nil || d.Title != "Sticky" {
 			t.Fatal(d.Title, err)
 		}
 		_, err = b.act(t, d, action.Click, "Away")
@@ -251,7 +251,7 @@ func TestActs(t *testing.T) {
 		if b.Count(host, "/next") != before {
 			t.Error("the other page was asked for")
 		}
-		if d, err = b.page.Observe(t.Context()); err != nil {
+		if d, err = b.page.Observe(t.Context(), observe.Query{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -286,7 +286,7 @@ func TestPolicy(t *testing.T) {
 		} {
 			_, err := b.page.Navigate(t.Context(), parse(t, c.url))
 			refused(t, err, c.code)
-			d, err := b.page.Observe(t.Context())
+			d, err := b.page.Observe(t.Context(), observe.Query{})
 			if err != nil || d.Title != "Home" {
 				t.Errorf("after %s: %q, %v", c.url, d.Title, err)
 			}
@@ -312,9 +312,19 @@ func TestPolicy(t *testing.T) {
 			if !fault.Is(err, code) {
 				t.Errorf("%s: %v, want %s", name, err, code)
 			}
-			if d, err = b.page.Observe(t.Context()); err != nil || d.Title != "Out" {
+			if d, err = b.page.Observe(t.Context(), observe.Query{}); err != nil || d.Title != "Out" {
 				t.Fatal(d.Title, err)
 			}
+		}
+		if n := len(b.Requests("other.example")); n != 0 {
+			t.Errorf("%d requests reached the other origin", n)
+		}
+	})
+	t.Run("EPH-02 a page that opens and then leads off is the result", func(t *testing.T) {
+		b.Page(host+"/leads", `<title>Leads</title><script>setTimeout(()=>location='https://other.example/z',50)</script>`)
+		d := b.open(t, "/to-leads", `<a href=/leads>Go</a>`)
+		if d, err := b.act(t, d, action.Click, "Go"); err != nil || d.Title != "Leads" {
+			t.Errorf("%q %v", d.Title, err)
 		}
 		if n := len(b.Requests("other.example")); n != 0 {
 			t.Errorf("%d requests reached the other origin", n)

@@ -199,8 +199,7 @@ func (p *Page) judgeRequest(v fetch.EventRequestPaused) verdict {
 		}
 		u, err := site.ParseURL(v.Request.URL + v.Request.URLFragment)
 		if err != nil || !p.config.Origins.Has(u.Origin()) {
-			p.nav.refused, p.nav.hop = true, v.RedirectedRequestID != ""
-			p.nav.requested, p.nav.pending = false, false
+			p.nav.end(func(n *navigation) { n.refused, n.hop = true, v.RedirectedRequestID != "" })
 			return deny
 		}
 		p.nav.requested, p.nav.pending = false, true
@@ -222,13 +221,13 @@ func (p *Page) judgeResponse(v fetch.EventRequestPaused) verdict {
 	}
 	switch {
 	case v.ResponseErrorReason != "":
-		p.nav.failed, p.nav.pending = true, false
+		p.nav.end(func(n *navigation) { n.failed = true })
 		return deny
 	case v.ResponseStatusCode == 204 || v.ResponseStatusCode == 205:
-		p.nav.empty, p.nav.pending = true, false
+		p.nav.end(func(n *navigation) { n.empty = true })
 		return deny
 	case attachment(v.ResponseHeaders):
-		p.nav.download, p.nav.pending = true, false
+		p.nav.end(func(n *navigation) { n.download = true })
 		return deny
 	}
 	return send

@@ -16,6 +16,10 @@ func verifySandbox(browser int) error {
 	if err != nil {
 		return err
 	}
+	return judgeSandbox(all, browser)
+}
+
+func judgeSandbox(all map[int]processInfo, browser int) error {
 	root, ok := all[browser]
 	if !ok {
 		return fmt.Errorf("driver: the browser process is not visible in /proc")

@@ -106,7 +106,10 @@ func (p *Page) Navigate(ctx context.Context, u site.URL) (observe.Document, erro
 	return p.observe(observe.DOMQuiet)
 }
 
-func (p *Page) Observe(ctx context.Context) (observe.Document, error) {
+func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	if q != (observe.Query{}) {
+		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads the whole page only. Nothing was read.")
+	}
 	if err := p.gone(ctx); err != nil {
 		return observe.Document{}, err
 	}

@@ -271,7 +271,7 @@ func (s *Service) Do(ctx context.Context, held lease.Held, permit grant.Permit, 
 	case action.Navigate:
 		return l.page.Navigate(ctx, r.URL)
 	case action.Observe:
-		return l.page.Observe(ctx)
+		return l.page.Observe(ctx, r.Query)
 	case action.Act:
 		return l.page.Act(ctx, r.Action)
 	}

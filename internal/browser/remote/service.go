@@ -106,7 +106,7 @@ func (c *Client) Do(ctx context.Context, h lease.Held, permit grant.Permit, r ac
 	case action.Navigate:
 		q.body = NavigateRequest{LeaseRef: h.Ref(), URL: r.URL}
 	case action.Observe:
-		q.body = LeaseRequest{LeaseRef: h.Ref()}
+		q.body = ObserveRequest{LeaseRef: h.Ref(), Query: r.Query}
 	case action.Act:
 		a, err := json.Marshal(r.Action)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 // Host is the Host header of every request: the listener is a socket file and
@@ -88,9 +89,15 @@ type RenewRequest struct {
 	DeadlineAt time.Time `json:"deadline_at"`
 }
 
-// LeaseRequest is the body of :observe and :close; close answers 204.
+// LeaseRequest is the body of :close; close answers 204.
 type LeaseRequest struct {
 	LeaseRef string `json:"lease_ref"`
+}
+
+// ObserveRequest is the body of :observe (EXP-04, EXTR-04).
+type ObserveRequest struct {
+	LeaseRef string        `json:"lease_ref"`
+	Query    observe.Query `json:"query,omitzero"`
 }
 
 // NavigateRequest is the body of :navigate. Like observe and act it is

@@ -23,6 +23,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/driver"
 	"github.com/chaperone-agents/chaperone/internal/browser/egress"
 	"github.com/chaperone-agents/chaperone/internal/browser/worker"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/testkit/practice"
 )
 
@@ -139,7 +140,7 @@ func asBench(binary, chromium string) error {
 	for range 100 {
 		for i, p := range pages {
 			begin := time.Now()
-			if _, err := p.Observe(ctx); err != nil {
+			if _, err := p.Observe(ctx, observe.Query{}); err != nil {
 				return err
 			}
 			times[i] = append(times[i], float64(time.Since(begin).Microseconds())/1000)

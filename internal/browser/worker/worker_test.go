@@ -167,7 +167,7 @@ func TestKilledDuringAnAct(t *testing.T) {
 			}
 			within(t, 10*time.Second, p.Done(), "Done")
 			leak.NoProcess(t, 2*time.Second, these(all))
-			if _, err := p.Observe(t.Context()); !fault.Is(err, fault.ProviderUnavailable) {
+			if _, err := p.Observe(t.Context(), observe.Query{}); !fault.Is(err, fault.ProviderUnavailable) {
 				t.Errorf("afterwards: %v", err)
 			}
 		})

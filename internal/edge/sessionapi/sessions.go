@@ -12,6 +12,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 func (a *api) acquire(w http.ResponseWriter, r *http.Request) error {
@@ -83,15 +84,18 @@ func (a *api) navigate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "The call could not be prepared.", err)
 	}
-	return a.dispatch(w, r, b.LeaseRef, 0, action.Navigate, arguments)
+	return a.dispatch(w, r, b.LeaseRef, 0, action.Navigate, arguments, observe.Query{})
 }
 
 func (a *api) observe(w http.ResponseWriter, r *http.Request) error {
-	var b remote.LeaseRequest
+	var b remote.ObserveRequest
 	if err := read(w, r, &b); err != nil {
 		return err
 	}
-	return a.dispatch(w, r, b.LeaseRef, 0, action.Observe, nil)
+	if err := b.Query.Validate(); err != nil {
+		return err
+	}
+	return a.dispatch(w, r, b.LeaseRef, 0, action.Observe, nil, b.Query)
 }
 
 func (a *api) act(w http.ResponseWriter, r *http.Request) error {
@@ -105,10 +109,10 @@ func (a *api) act(w http.ResponseWriter, r *http.Request) error {
 	if b.Sequence < 1 {
 		return malformed()
 	}
-	return a.dispatch(w, r, b.LeaseRef, b.Sequence, action.Act, b.Action)
+	return a.dispatch(w, r, b.LeaseRef, b.Sequence, action.Act, b.Action, observe.Query{})
 }
 
-func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, sequence int64, tool action.Tool, arguments json.RawMessage) error {
+func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, sequence int64, tool action.Tool, arguments json.RawMessage, query observe.Query) error {
 	if !within(ref, 32, lease.MaxRef) {
 		return malformed()
 	}
@@ -116,6 +120,7 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, seque
 	if err != nil {
 		return err
 	}
+	q.Query = query
 	d, err := a.service.Dispatch(r.Context(), ref, sequence, q)
 	if err != nil {
 		return err

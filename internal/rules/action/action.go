@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 // Tool is the stable name of a tool.
@@ -70,8 +71,9 @@ type Action struct {
 // Request is a validated tool call.
 type Request struct {
 	Tool   Tool
-	URL    site.URL // Navigate only
-	Action Action   // Act only
+	URL    site.URL      // Navigate only
+	Action Action        // Act only
+	Query  observe.Query // Observe only
 	// Digest is the hexadecimal SHA-256 of the tool name and the canonical
 	// arguments; two calls are the same call exactly if their digests agree.
 	Digest string

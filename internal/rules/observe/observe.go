@@ -103,6 +103,19 @@ type Document struct {
 	MoreElements  bool             `json:"more_elements,omitempty"` // a control was left out by a bound
 	Readiness     Readiness        `json:"readiness,omitempty"`
 	Facts         map[string]Facts `json:"facts,omitempty"` // by element ref
+
+	Coverage       *Coverage        `json:"coverage,omitempty"`
+	TextCoverage   *TextCoverage    `json:"text_coverage,omitempty"`
+	Regions        []Region         `json:"regions,omitempty"`
+	RegionCoverage *RegionCoverage  `json:"region_coverage,omitempty"`
+	Focus          *Focus           `json:"focus,omitempty"`
+	Extraction     *Extraction      `json:"extraction,omitempty"`
+	Interruption   string           `json:"interruption,omitempty"` // NeedsUser or empty
+	States         map[string]State `json:"states,omitempty"`       // 1.9.0, by element ref
+	Frames         []Frame          `json:"frames,omitempty"`       // 1.9.0
+	Notices        []Notice         `json:"notices,omitempty"`      // 1.9.0, since the previous observation
+	Unread         []string         `json:"unread,omitempty"`       // 1.9.0: what cannot be read here: canvas, plugin, closed_shadow, svg_text
+	Draft          string           `json:"draft,omitempty"`        // confirmed draft, at most 4096 characters (DRAFT-02)
 }
 
 // Raw is a validated observation. It cannot be encoded, and prints as a mask:

@@ -83,7 +83,6 @@ func asked(s *practice.Site, path string, mark int) bool {
 
 func wikiSubject(w *mediawiki.Wiki) subject {
 	const page = "Main Page"
-	var codes []string
 	seen := func(mark int, want func(mediawiki.Visit) bool) bool {
 		for i, v := range w.Visits() {
 			if i >= mark && want(v) {
@@ -115,9 +114,7 @@ func wikiSubject(w *mediawiki.Wiki) subject {
 			if err := p.turned(ctx, before, manyPoints); err != nil {
 				return err
 			}
-			code := w.Code(time.Now())
-			codes = append(codes, code)
-			return p.answer(ctx, code)
+			return p.answer(ctx, w.Code(time.Now()))
 		},
 		mark: mark,
 		known: func(since int) error {
@@ -131,7 +128,7 @@ func wikiSubject(w *mediawiki.Wiki) subject {
 			p, err := w.Page(ctx, page)
 			return len(p.Revisions), strings.TrimSpace(p.Text), err
 		},
-		secrets: func() []string { return append(codes, w.Password) },
+		secrets: w.Secrets,
 	}
 }
 

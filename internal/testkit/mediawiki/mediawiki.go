@@ -53,8 +53,9 @@ type Wiki struct {
 	done   chan struct{} // closed when PHP's server has been waited for
 	secret []byte        // of the one-time code
 
-	mu     sync.Mutex
-	visits []Visit
+	mu      sync.Mutex
+	visits  []Visit
+	cookies []string // values handed out
 }
 
 // ErrMissing says that the machine lacks a program or package.

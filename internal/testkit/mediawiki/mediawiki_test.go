@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -103,6 +104,15 @@ func TestSignInEditAndRecord(t *testing.T) {
 	fetch(w.PageURL("Main Page"))
 	if got := w.Visits()[len(w.Visits())-1]; got.User != w.User || got.Title != "Main_Page" {
 		t.Fatalf("last visit %+v", got)
+	}
+
+	for _, cookie := range jar.Cookies(&url.URL{Scheme: "https", Host: w.Host, Path: "/"}) {
+		if len(cookie.Value) >= 16 && !slices.Contains(w.Secrets(), cookie.Value) {
+			t.Errorf("the cookie %s is not among the secrets", cookie.Name)
+		}
+	}
+	if len(w.Secrets()) < 2 {
+		t.Error("no cookie among the secrets")
 	}
 
 	form := hidden(fetch(w.EditURL("Main Page")))

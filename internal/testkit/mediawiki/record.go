@@ -117,6 +117,14 @@ func (w *Wiki) Visits() []Visit {
 	return slices.Clone(w.visits)
 }
 
+// Secrets lists the password and the value of every cookie that MediaWiki
+// handed out through Handler: what no agent, log or database may ever hold.
+func (w *Wiki) Secrets() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{w.Password}, w.cookies...)
+}
+
 // MediaWiki writes these into the head of every page.
 var (
 	userIs  = regexp.MustCompile(`"wgUserName":"((?:[^"\\]|\\.)*)"`)
@@ -138,6 +146,13 @@ func (w *Wiki) Handler() http.Handler {
 }
 
 func (w *Wiki) note(r *http.Response) error {
+	w.mu.Lock()
+	for _, c := range r.Cookies() {
+		if len(c.Value) >= 16 { // shorter ones are flags and the user's name
+			w.cookies = append(w.cookies, c.Value)
+		}
+	}
+	w.mu.Unlock()
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
 		return nil
 	}

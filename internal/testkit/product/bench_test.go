@@ -13,6 +13,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/egress"
 	"github.com/chaperone-agents/chaperone/internal/browser/worker"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/testkit/practice"
 	"github.com/chaperone-agents/chaperone/internal/testkit/product"
 )
@@ -77,7 +78,7 @@ func BenchmarkToolCall(b *testing.B) {
 	delta := 10
 	for range rounds {
 		at := time.Now()
-		if direct, err = page.Observe(b.Context()); err != nil {
+		if direct, err = page.Observe(b.Context(), observe.Query{}); err != nil {
 			b.Fatal(err)
 		}
 		observeDirect.add(at)

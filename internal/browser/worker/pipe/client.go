@@ -83,8 +83,12 @@ func (c *Client) Navigate(ctx context.Context, u site.URL) (observe.Document, er
 	return c.document(ctx, opNavigate, body)
 }
 
-func (c *Client) Observe(ctx context.Context) (observe.Document, error) {
-	return c.document(ctx, opObserve, nil)
+func (c *Client) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return observe.Document{}, fault.Wrap(fault.Internal, "The query could not be sent.", err)
+	}
+	return c.document(ctx, opObserve, body)
 }
 
 // Act never reports a certain failure for an input that was possibly sent.

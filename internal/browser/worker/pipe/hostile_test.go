@@ -15,6 +15,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/browser/worker/pipe"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 // frame builds a raw frame: kinds are 1 request, 2 cancel, 3 reply, 4 failure,
@@ -53,7 +54,7 @@ func TestHostileWorker(t *testing.T) {
 					far.Close()
 				}
 			}()
-			if _, err := c.Observe(t.Context()); !fault.Is(err, fault.ProviderUnavailable) && !fault.Is(err, fault.OutputInvalid) {
+			if _, err := c.Observe(t.Context(), observe.Query{}); !fault.Is(err, fault.ProviderUnavailable) && !fault.Is(err, fault.OutputInvalid) {
 				t.Errorf("the caller got %v", err)
 			}
 			within(t, c.Lost(), "the end of a pipe that broke the protocol")
@@ -76,7 +77,7 @@ func TestHostileWorker(t *testing.T) {
 				io.ReadFull(far, make([]byte, 14))
 				far.Write(whole(4, 4, 1, c.body))
 			}()
-			_, err := client.Observe(t.Context())
+			_, err := client.Observe(t.Context(), observe.Query{})
 			e, ok := errors.AsType[*fault.Error](err)
 			if !ok || e.Code != c.code || len(e.Public) > 512 || strings.ContainsAny(e.Public, "\x1b") || strings.Contains(e.Public, "evil") {
 				t.Errorf("the caller got %v", err)
@@ -142,7 +143,7 @@ func TestHostileService(t *testing.T) {
 			return world.Launch(ctx, browser.Spec{Origins: s.Origins})
 		})
 		c := pipe.NewClient(near)
-		if _, err := c.Observe(t.Context()); !fault.Is(err, fault.ProviderUnavailable) {
+		if _, err := c.Observe(t.Context(), observe.Query{}); !fault.Is(err, fault.ProviderUnavailable) {
 			t.Errorf("before: %v", err)
 		}
 		if err := c.Launch(t.Context(), pipe.Setup{}); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/browser/worker/pipe"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 const home = "https://wiki.example.org/"
@@ -143,7 +144,7 @@ func TestCallsCross(t *testing.T) {
 	if e := r.world.Effects(); len(e) != 1 || e[0].Name != "Save" {
 		t.Errorf("effects: %v", e)
 	}
-	if d, err := r.Observe(t.Context()); err != nil || len(d.Elements) != 2 || d.Facts[d.Elements[1].Ref].FieldKind != "text" {
+	if d, err := r.Observe(t.Context(), observe.Query{}); err != nil || len(d.Elements) != 2 || d.Facts[d.Elements[1].Ref].FieldKind != "text" {
 		t.Errorf("observe: %+v, %v", d, err)
 	}
 	if e, err := r.Evidence(t.Context()); err != nil || !e.OnAllowedOrigin || !e.StoragePresent {
@@ -221,7 +222,7 @@ func TestCancellation(t *testing.T) {
 	if _, err := r.Navigate(short, url(t, home)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a navigation past its deadline: %v", err)
 	}
-	if _, err := r.Observe(t.Context()); err != nil {
+	if _, err := r.Observe(t.Context(), observe.Query{}); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 	// A stream that is given up ends, and what was under way does no harm.
@@ -235,7 +236,7 @@ func TestCancellation(t *testing.T) {
 		for range frames {
 		}
 	}
-	if _, err := r.Observe(t.Context()); err != nil {
+	if _, err := r.Observe(t.Context(), observe.Query{}); err != nil {
 		t.Errorf("after the streams: %v", err)
 	}
 }
@@ -279,7 +280,7 @@ func TestLoss(t *testing.T) {
 			}
 			effects := len(r.world.Effects())
 			_, actErr := r.Act(t.Context(), a)
-			_, observeErr := r.Observe(t.Context())
+			_, observeErr := r.Observe(t.Context(), observe.Query{})
 			_, framesErr := r.Frames(t.Context())
 			for _, err := range []error{actErr, observeErr, framesErr, r.Input(t.Context(), browser.Input{Kind: "click"})} {
 				if !fault.Is(err, fault.ProviderUnavailable) {
@@ -321,7 +322,7 @@ func BenchmarkObserve(b *testing.B) {
 	r.world.Put(home, fake.Doc{Title: "Wiki", Text: strings.Repeat("words ", 2000), Controls: []fake.Control{{Role: "button", Name: "Save"}}})
 	r.open(b)
 	for b.Loop() {
-		if _, err := r.Observe(b.Context()); err != nil {
+		if _, err := r.Observe(b.Context(), observe.Query{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 // lastWords is how long calls under way may take to answer when the browser
@@ -211,7 +212,11 @@ func (s *server) answer(j job) ([]byte, error) {
 		}
 		result, err = page.Navigate(j.ctx, u)
 	case opObserve:
-		result, err = page.Observe(j.ctx)
+		var q observe.Query
+		if json.Unmarshal(j.body, &q) != nil {
+			return nil, malformed
+		}
+		result, err = page.Observe(j.ctx, q)
 	case opAct:
 		var a action.Action
 		if json.Unmarshal(j.body, &a) != nil {
