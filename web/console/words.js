@@ -13,7 +13,7 @@ export const profileState = (status) => profileStates[status] ?? [status, ""];
 const approvalStates = {
   pending: "Waiting for you",
   approved: "Approved. The agent may do this once.",
-  used: "Approved, and done once.",
+  used: "Approved, and used once.",
   denied: "Denied. Nothing was sent to the website.",
   expired: "Expired. Nothing was sent to the website.",
   cancelled: "Withdrawn. The session or the sign-in it belonged to has ended.",

@@ -184,6 +184,29 @@ func TestEndingASession(t *testing.T) {
 	}
 }
 
+// A disk that fails in the middle of revoking an agent's device: the session
+// has ended, and the owner's second try finishes the rest.
+func TestRevokingADeviceCanBeRepeated(t *testing.T) {
+	for failing := range 2 {
+		h := newHouse(t)
+		s, credential := h.session(ana, h.ready(ana))
+		by, err := h.access.Authenticate(t.Context(), credential)
+		h.must(err)
+		h.store.failWrite(failing + 1)
+		want(t, h.RevokeDevice(t.Context(), ana, by.Device), fault.Internal)
+		if _, err := h.access.Authenticate(t.Context(), credential); failing == 1 && !fault.Is(err, fault.Unauthenticated) {
+			t.Errorf("the device of an ended session still works: %v", err)
+		}
+		want(t, h.RevokeDevice(t.Context(), ben, by.Device), fault.NotFound)
+		h.must(h.RevokeDevice(t.Context(), ana, by.Device))
+		d, err := h.store.Device(t.Context(), by.Device)
+		h.must(err)
+		if d.RevokedAt.IsZero() || h.service.count("close "+s.ID) == 0 || !h.has(ana.Scope, audit.SessionEnded) {
+			t.Errorf("write %d failed: revoked at %v, calls %v", failing+1, d.RevokedAt, h.service.calls)
+		}
+	}
+}
+
 // The urgent stop: one transaction, every session, every question, of one scope.
 func TestStopEndsEverything(t *testing.T) {
 	h := newHouse(t)

@@ -182,7 +182,8 @@ func (o *Owner) Stop(ctx context.Context, by caller.Caller) (Stopped, error) {
 	return Stopped{Sessions: len(ended), Approvals: cancelled}, nil
 }
 
-// PairedDevices lists every device of the caller's scope.
+// PairedDevices lists the newest 200 of the caller's scope that may still
+// authenticate.
 func (o *Owner) PairedDevices(ctx context.Context, by caller.Caller) ([]device.Device, error) {
 	if err := allowed(by); err != nil {
 		return nil, err
@@ -191,23 +192,28 @@ func (o *Owner) PairedDevices(ctx context.Context, by caller.Caller) ([]device.D
 	return list, public(err)
 }
 
-// RevokeDevice refuses the device from its next request on, and ends the
-// session of an agent.
+// RevokeDevice ends the session of an agent's device, and refuses the device
+// from its next request on. The session comes first: with it the device cannot
+// call anything any more, also if the second step has to be repeated.
 func (o *Owner) RevokeDevice(ctx context.Context, by caller.Caller, fingerprint string) error {
-	list, err := o.PairedDevices(ctx, by)
+	if err := allowed(by); err != nil {
+		return err
+	}
+	d, err := o.Store.Device(ctx, fingerprint)
+	if err == nil && d.Scope != by.Scope {
+		err = store.ErrAbsent
+	}
 	if err != nil {
-		return err
+		return public(err)
 	}
-	if err := public(o.Devices.Revoke(ctx, by, fingerprint)); err != nil {
-		return err
-	}
-	o.Hub.Changed(by.Scope)
-	for _, d := range list {
-		if d.Fingerprint == fingerprint && d.SessionID != "" {
-			if err := o.EndSession(ctx, by, d.SessionID); err != nil && !fault.Is(err, fault.NotFound) {
-				return err
-			}
+	if d.SessionID != "" {
+		if err := o.EndSession(ctx, by, d.SessionID); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
 		}
 	}
+	if err := o.Devices.Revoke(ctx, by, fingerprint); err != nil {
+		return public(err)
+	}
+	o.Hub.Changed(by.Scope)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/chaperone-agents/chaperone/client"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/daemon/datadir"
 	"github.com/chaperone-agents/chaperone/internal/daemon/up"
 )
@@ -168,6 +169,9 @@ func bridge(ctx context.Context, console, toolNames, credential string, in io.Re
 	case <-ctx.Done():
 	}
 	conn.Close()
+	if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
+		return fault.New(fault.Unauthenticated, "The owner has ended this agent's session. Start the MCP client again for a new one.")
+	}
 	return err
 }
 

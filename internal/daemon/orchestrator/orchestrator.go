@@ -119,7 +119,7 @@ func routes(c Config, address string, cases *owner.Owner, devices *access.Access
 		return nil, err
 	}
 	agents, err := mcpserver.New(mcpserver.Config{
-		Broker: calls, Authenticate: devices.Authenticate, Version: version.String(), Names: c.ToolNames, Log: c.Log,
+		Broker: calls, Authenticate: devices.Authenticate, Version: version.String(), Names: c.ToolNames, Hub: hub, Log: c.Log,
 		EndSession: func(ctx context.Context, agent caller.Caller) error {
 			return cases.EndSession(ctx, caller.Caller{Scope: agent.Scope, Role: caller.Owner}, agent.Session)
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chaperone-agents/chaperone/internal/app/broker"
+	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
@@ -29,6 +30,7 @@ type Config struct {
 	Broker       *broker.Broker
 	Authenticate func(context.Context, secret.Text) (caller.Caller, error)
 	EndSession   func(context.Context, caller.Caller) error // the stdio client of the session has gone
+	Hub          *notify.Hub                                // wakes open streams to look whether they still may be
 	Version      string
 	Names        Names // default spelling; ?tool-names=dotted|underscore overrides it
 	Log          *slog.Logger
@@ -56,7 +58,7 @@ type clientKey struct {
 
 // New checks the configuration.
 func New(c Config) (*Server, error) {
-	if c.Broker == nil || c.Authenticate == nil || c.EndSession == nil || c.Log == nil || (c.Names != Dotted && c.Names != Underscore) {
+	if c.Broker == nil || c.Authenticate == nil || c.EndSession == nil || c.Hub == nil || c.Log == nil || (c.Names != Dotted && c.Names != Underscore) {
 		return nil, errors.New("mcpserver: the configuration is incomplete")
 	}
 	return &Server{Config: c, clients: map[clientKey]http.Handler{}}, nil
@@ -99,7 +101,24 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		s.clients[key] = h
 	}
 	s.mu.Unlock()
+	if r.Method == http.MethodGet { // a stream that lasts; every other request authenticates anew
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go s.whileAllowed(ctx, r, c.Scope, cancel)
+		r = r.WithContext(ctx)
+	}
 	h.ServeHTTP(w, r)
+}
+
+// whileAllowed calls end as soon as the credential of the request that opened a
+// stream is refused: its device was revoked, or its session has ended.
+func (s *Server) whileAllowed(ctx context.Context, r *http.Request, scope caller.Scope, end func()) {
+	credential := httpx.Bearer(r)
+	err := s.Hub.Wait(ctx, scope, func() (bool, error) { _, err := s.Authenticate(ctx, credential); return false, err })
+	if ctx.Err() == nil {
+		s.Log.Info("stream of an agent ended", "code", fault.CodeOf(err))
+		end()
+	}
 }
 
 // serveStdio lends the connection of a stdio client the life of its agent
@@ -119,6 +138,7 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	conn := websocket.NetConn(ctx, ws, websocket.MessageBinary)
 	defer conn.Close()
+	go s.whileAllowed(ctx, r, c.Scope, func() { ws.Close(websocket.StatusPolicyViolation, "the session has ended") })
 	session, err := s.server(c, names).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: maxBody}, nil)
 	if err == nil {
 		session.Wait() // an error here is the client going away

@@ -68,7 +68,7 @@ func newBench(t *testing.T, wait time.Duration) *bench {
 		t.Fatal(err)
 	}
 	door, err := mcpserver.New(mcpserver.Config{
-		Broker: calls, Authenticate: b.pair.Authenticate, Names: mcpserver.Dotted, Version: "test", Log: log,
+		Broker: calls, Authenticate: b.pair.Authenticate, Names: mcpserver.Dotted, Version: "test", Hub: b.hub, Log: log,
 		EndSession: func(_ context.Context, c caller.Caller) error { b.ended <- c.Session; return nil },
 	})
 	if err != nil {
@@ -396,4 +396,51 @@ func TestStdioEndsItsSession(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the session did not end")
 	}
+}
+
+// Both kinds of stream end as soon as the session does, while another agent's
+// goes on.
+func TestStreamsEndWithTheirSession(t *testing.T) {
+	b := newBench(t, 0)
+	session, credential := b.agent(caller.Agent)
+	_, other := b.agent(caller.Agent)
+	stdio, kept := b.overStdio(credential, "", nil), b.overStdio(other, "", nil)
+	quiet := b.connect(&mcp.StreamableClientTransport{Endpoint: b.door.URL + "/mcp", HTTPClient: &http.Client{Transport: bearer(credential)}, DisableStandaloneSSE: true}, nil)
+	stream, err := http.NewRequestWithContext(t.Context(), "GET", b.door.URL+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream.Header.Set("Accept", "text/event-stream")
+	stream.Header.Set("Mcp-Session-Id", quiet.ID())
+	answer, err := bearer(credential).RoundTrip(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("status %d", answer.StatusCode)
+	}
+	ended := make(chan string, 2)
+	go func() { stdio.Wait(); ended <- "stdio" }()
+	go func() { io.Copy(io.Discard, answer.Body); ended <- "http" }()
+	call(t, stdio, "browser.navigate", map[string]any{"url": home})
+	b.hub.Changed(scope) // a change that concerns neither
+	call(t, quiet, "browser.observe", struct{}{})
+	select {
+	case what := <-ended:
+		t.Fatalf("the %s stream ended before its session", what)
+	default:
+	}
+	if err := b.store.Tx(t.Context(), scope, func(tx store.Tx) error { return tx.EndSession(session, time.Now()) }); err != nil {
+		t.Fatal(err)
+	}
+	b.hub.Changed(scope)
+	for range 2 {
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("a stream outlived its session")
+		}
+	}
+	call(t, kept, "browser.navigate", map[string]any{"url": home})
 }
