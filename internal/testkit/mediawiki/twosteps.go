@@ -86,7 +86,7 @@ func (w *Wiki) enrol(ctx context.Context) error {
 	// A code works once, and a little late: an older one leaves the current
 	// one to the first sign-in.
 	form.Set("token", w.Code(time.Now().Add(-2*period)))
-	if _, page, err = post(ctx, c, enable, form); err != nil {
+	if _, _, err = post(ctx, c, enable, form); err != nil {
 		return err
 	}
 	if _, page, err = get(ctx, c, "https://"+w.Host+"/index.php?title=Special:Manage_Two-factor_authentication"); err != nil {
