@@ -37,7 +37,7 @@ func (c Config) switches() ([]string, error) {
 		"--disable-client-side-phishing-detection", "--disable-breakpad", "--disable-quic",
 		"--disable-search-engine-choice-screen", "--disable-background-timer-throttling",
 		"--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
-		"--metrics-recording-only", "--password-store=basic", "--use-mock-keychain",
+		"--metrics-recording-only", "--password-store=basic",
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 		"--gaia-url=https://accounts.invalid", "--component-updater=url-source=https://updates.invalid/",
 		"--gcm-checkin-url=about:blank",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every file enters the kit exactly once, and every function the kit is asked
+// OBS-01, CLK-01: every file enters the kit exactly once, and every function the kit is asked
 // for is one of its own. What the functions do is tested in a real Chromium,
 // by the driver.
 func TestKitIsWhole(t *testing.T) {
@@ -36,7 +36,7 @@ func TestKitIsWhole(t *testing.T) {
 	}
 }
 
-// The page side never sends a script click, and never answers with a value.
+// CAP-05, CLK-02: the page side never sends a script click, and never answers with a value.
 func TestKitSendsNoClicks(t *testing.T) {
 	for _, banned := range []string{".click(", "MouseEvent(", "KeyboardEvent(", "eval(", "innerHTML", "new Function"} {
 		if strings.Contains(Source(), banned) {
