@@ -226,7 +226,15 @@ func (w *Wiki) Close() error {
 		return fmt.Errorf("mediawiki: %w", err)
 	}
 	<-w.done
-	return nil
+	// The workers hold the listener too and end when the kernel gets to it.
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		conn, err := net.DialTimeout("tcp", w.addr, time.Second)
+		if err != nil {
+			return nil
+		}
+		conn.Close()
+	}
+	return errors.New("mediawiki: PHP's server survived its end")
 }
 
 // PageURL is the address of a page as a reader sees it.
