@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	protocdp "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
 
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
@@ -41,11 +42,23 @@ func (p *Page) dispatch(ctx context.Context, a action.Action, t aimed) (sent boo
 	case action.Press:
 		return p.press(ctx, t, *a.Key)
 	default: // Scroll; Validate knows no other
-		_, err := cdp.Call(ctx, p.session, input.DispatchMouseEvent, input.DispatchMouseEventParams{
+		_, err := cdp.Call(ctx, p.session, wheel, wheelParams{
 			Type: input.DispatchMouseEventTypeMouseWheel, X: t.found.X, Y: t.found.Y, DeltaY: float64(*a.DeltaY),
 		})
 		return true, err
 	}
+}
+
+// wheel is Input.dispatchMouseEvent for a wheel event, for which the browser
+// wants both deltas; the generated parameters leave one of zero out.
+var wheel = protocdp.Command[wheelParams, protocdp.Empty]{Method: input.CommandDispatchMouseEvent}
+
+type wheelParams struct {
+	Type   input.DispatchMouseEventType `json:"type"`
+	X      float64                      `json:"x"`
+	Y      float64                      `json:"y"`
+	DeltaX float64                      `json:"deltaX"`
+	DeltaY float64                      `json:"deltaY"`
 }
 
 // click moves the mouse there, checks again what is under it, arms the guard
