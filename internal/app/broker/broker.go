@@ -209,11 +209,16 @@ func (b *Broker) dispatch(ctx context.Context, c caller.Caller, r action.Request
 }
 
 // permit consumes what authorizes the call and records the intent, in one
-// durable transaction, before anything can leave (POL-02, GATE-07).
+// durable transaction, before anything can leave (POL-02, GATE-07). Reading
+// the page as it stands sends nothing, so that is recorded once, afterwards.
 func (b *Broker) permit(ctx context.Context, c caller.Caller, r action.Request, d policy.Decision) (run.Invocation, grant.Permit, error) {
 	now := b.Now()
 	invocation := newInvocation(c, r, now)
 	var permit grant.Permit
+	if r.Tool == action.Observe {
+		permit, err := grant.FromPolicy(d, r)
+		return invocation, permit, err
+	}
 	err := b.Store.Tx(ctx, c.Scope, func(tx store.Tx) error {
 		bound, err := b.read(tx, c)
 		if err != nil {
@@ -312,7 +317,11 @@ func (b *Broker) record(ctx context.Context, c caller.Caller, i run.Invocation, 
 	defer cancel()
 	i.FinishedAt = b.Now()
 	err := b.Store.Tx(ctx, c.Scope, func(tx store.Tx) error {
-		if err := tx.FinishInvocation(i); err != nil {
+		finish := tx.FinishInvocation
+		if i.Tool == action.Observe {
+			finish = tx.InsertInvocation
+		}
+		if err := finish(i); err != nil {
 			return err
 		}
 		if i.Outcome == run.Succeeded {

@@ -22,6 +22,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
 	"github.com/chaperone-agents/chaperone/internal/rules/projection"
@@ -59,7 +60,7 @@ func (c *clock) Advance(d time.Duration) {
 
 // newBench builds a bench; wrap may put a faulty store between the broker and
 // the real one, and change the configuration.
-func newBench(t *testing.T, wrap func(store.Store) store.Store, change func(*broker.Config)) *bench {
+func newBench(t testing.TB, wrap func(store.Store) store.Store, change func(*broker.Config)) *bench {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	real, err := sqlite.Open(sqlite.Config{Path: filepath.Join(t.TempDir(), "data", "test.db"), Log: log})
@@ -84,7 +85,7 @@ func newBench(t *testing.T, wrap func(store.Store) store.Store, change func(*bro
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := run.Session{Scope: scope, ID: ident.New(), ProfileID: b.profile, Origins: origins, CreatedAt: b.clock.Now()}
+	session := run.Session{Scope: scope, ID: ident.New(), ProfileID: b.profile, Origins: origins, Contract: contract.Newest, CreatedAt: b.clock.Now()}
 	err = real.Tx(t.Context(), scope, func(tx store.Tx) error {
 		p, err := profile.Reserve(scope, b.profile, origins, b.clock.Now()).Bind(made.ProviderName, made.ProviderRef, made.KeyVersion, b.clock.Now())
 		if err == nil {
