@@ -22,6 +22,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
 	"github.com/chaperone-agents/chaperone/internal/store"
@@ -121,7 +122,7 @@ func (h *house) session(scope caller.Scope) string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	s := run.Session{Scope: scope, ID: ident.New(), Origins: origins, CreatedAt: h.now}
+	s := run.Session{Scope: scope, ID: ident.New(), Origins: origins, Contract: contract.Newest, CreatedAt: h.now}
 	if err := h.store.Store.Tx(h.t.Context(), scope, func(tx store.Tx) error { return tx.InsertSession(s) }); err != nil {
 		h.t.Fatal(err)
 	}

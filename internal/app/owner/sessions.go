@@ -10,6 +10,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
@@ -35,7 +36,7 @@ func (o *Owner) CreateSession(ctx context.Context, by caller.Caller, n NewSessio
 	if len([]rune(n.Name)) > 80 || (n.ProfileID == "") == (len(n.Origins) == 0) || n.ProfileID != "" && n.Headed {
 		return run.Session{}, secret.Text{}, fault.New(fault.MalformedRequest, "Name either a profile, or the origins of an ephemeral browser and whether it is headed. Nothing was created.")
 	}
-	s := run.Session{Scope: by.Scope, ID: ident.New(), ProfileID: n.ProfileID, Headed: n.Headed, CreatedAt: o.Now()}
+	s := run.Session{Scope: by.Scope, ID: ident.New(), ProfileID: n.ProfileID, Headed: n.Headed, Contract: contract.Newest, CreatedAt: o.Now()}
 	if n.ProfileID == "" {
 		origins, err := parseOrigins(n.Origins)
 		if err != nil {

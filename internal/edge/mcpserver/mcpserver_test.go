@@ -28,6 +28,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/edge/mcpserver"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
 	"github.com/chaperone-agents/chaperone/internal/store"
 	"github.com/chaperone-agents/chaperone/internal/store/sqlite"
@@ -94,7 +95,7 @@ func (b *bench) agent(role caller.Role) (session, credential string) {
 		}
 		session = ident.New()
 		err = b.store.Tx(b.t.Context(), scope, func(tx store.Tx) error {
-			return tx.InsertSession(run.Session{Scope: scope, ID: session, Origins: origins, CreatedAt: time.Now()})
+			return tx.InsertSession(run.Session{Scope: scope, ID: session, Origins: origins, Contract: contract.Newest, CreatedAt: time.Now()})
 		})
 		if err != nil {
 			b.t.Fatal(err)

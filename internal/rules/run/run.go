@@ -1,5 +1,6 @@
 // Package run is an agent's session and the calls it made: what it is bound
-// to, and what is known of each effect (CAP-01, TOOL-07, REL-01).
+// to, and what is known of each effect (CAP-01, TOOL-07, TOOL-10,
+// REL-01).
 package run
 
 import (
@@ -8,6 +9,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 )
 
 // Session binds one agent to exactly one profile, or to an ephemeral browser,
@@ -18,6 +20,7 @@ type Session struct {
 	ProfileID string       // empty for an ephemeral browser
 	Origins   site.Origins // the profile's, or the ephemeral browser's own
 	Headed    bool
+	Contract  contract.Set // the versions of the tools; fixed when the session is made (TOOL-10)
 	CreatedAt time.Time
 	EndedAt   time.Time // zero while live
 }

@@ -3,17 +3,24 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
+	"github.com/chaperone-agents/chaperone/internal/rules/run"
 	"github.com/chaperone-agents/chaperone/internal/store"
 )
 
@@ -245,4 +252,71 @@ func countProfiles(t *testing.T, s *Store) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TOOL-10: a session from before there were contracts keeps the tools it had,
+// and one without a known contract is not stored.
+func TestOldSessionsKeepTheirTools(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chaperone.db")
+	db, err := sql.Open("sqlite", dsn(path, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true))
+	if err == nil {
+		_, err = p.UpTo(t.Context(), 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+		`INSERT INTO sessions (tenant_id, principal_id, id, origins, headed, created_at) VALUES ('local', 'ana', 'old', '["https://a.example"]', 0, 1)`,
+	} {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(db.Close(), os.Chmod(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(Config{Path: path, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.View(t.Context(), me, func(tx store.Tx) error {
+		old, err := tx.Session("old")
+		if err == nil && old.Contract != "1.0.0" {
+			t.Errorf("an old session has the tools of %q", old.Contract)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unknown := range []contract.Set{"", "2.0.0"} {
+		err := s.Tx(t.Context(), me, func(tx store.Tx) error {
+			return tx.InsertSession(run.Session{Scope: me, ID: ident.New(), Origins: origins(t), Contract: unknown, CreatedAt: time.Now()})
+		})
+		if err == nil {
+			t.Errorf("a session with the contract %q was stored", unknown)
+		}
+	}
+	if set := contract.Sets(); len(set) != 5 {
+		t.Errorf("the schema knows five contracts, the registry has %v", set)
+	}
+}
+
+func origins(t *testing.T) site.Origins {
+	t.Helper()
+	o, err := site.ParseOrigins([]string{"https://a.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

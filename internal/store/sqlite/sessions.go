@@ -6,12 +6,12 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
 )
 
-const sessionColumns = `id, profile_id, origins, headed, created_at, ended_at`
+const sessionColumns = `id, profile_id, origins, headed, created_at, ended_at, contract`
 
 const (
 	insertSession = `
 INSERT INTO sessions (tenant_id, principal_id, ` + sessionColumns + `)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING`
 
 	selectSession = `SELECT tenant_id, principal_id, ` + sessionColumns + ` FROM sessions` + mine + `AND id = ?3`
 
@@ -31,7 +31,7 @@ func sessionStatements() []string {
 }
 
 func scanSession(r row) (s run.Session, err error) {
-	err = r.Scan(&s.Tenant, &s.Principal, &s.ID, maybe{&s.ProfileID}, document{&s.Origins}, &s.Headed, stamp{&s.CreatedAt}, stamp{&s.EndedAt})
+	err = r.Scan(&s.Tenant, &s.Principal, &s.ID, maybe{&s.ProfileID}, document{&s.Origins}, &s.Headed, stamp{&s.CreatedAt}, stamp{&s.EndedAt}, &s.Contract)
 	return s, err
 }
 
@@ -40,7 +40,7 @@ func (t *tx) InsertSession(s run.Session) error {
 	if err != nil {
 		return t.fail(err)
 	}
-	return t.insert(s.Scope, insertSession, s.ID, text(s.ProfileID), origins, s.Headed, micros(s.CreatedAt), micros(s.EndedAt))
+	return t.insert(s.Scope, insertSession, s.ID, text(s.ProfileID), origins, s.Headed, micros(s.CreatedAt), micros(s.EndedAt), string(s.Contract))
 }
 
 func (t *tx) Session(id string) (run.Session, error) { return one(t, selectSession, scanSession, id) }

@@ -18,6 +18,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
@@ -200,8 +201,13 @@ func newCeremony(p profile.Profile) ceremony.Ceremony {
 		ExpiresAt: at(5), CreatedAt: start, UpdatedAt: at(1)}
 }
 
+// newSession makes sessions of two different contracts.
 func newSession(scope caller.Scope, profileID string) run.Session {
-	return run.Session{Scope: scope, ID: ident.New(), ProfileID: profileID, Origins: origins(), Headed: profileID != "", CreatedAt: start}
+	s := run.Session{Scope: scope, ID: ident.New(), ProfileID: profileID, Origins: origins(), Contract: "1.1.0", CreatedAt: start}
+	if profileID != "" {
+		s.Headed, s.Contract = true, contract.Newest
+	}
+	return s
 }
 
 func newApproval(s run.Session) approval.Approval {

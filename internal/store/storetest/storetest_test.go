@@ -15,6 +15,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
@@ -260,6 +261,13 @@ func (b millis) InsertSession(s run.Session) error {
 	return b.Tx.InsertSession(s)
 }
 
+type upgrades struct{ store.Tx }
+
+func (b upgrades) InsertSession(s run.Session) error {
+	s.Contract = contract.Newest
+	return b.Tx.InsertSession(s)
+}
+
 // Each of these stores breaks one rule, and the named case must say so.
 func TestBrokenStoresAreCaught(t *testing.T) {
 	var appended atomic.Int64
@@ -292,6 +300,7 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"has no limits", "lists have limits", plain(func(tx store.Tx) store.Tx { return unlimited{tx} })},
 		{"loses a field", "profiles are kept whole", plain(func(tx store.Tx) store.Tx { return dropsDetail{tx} })},
 		{"keeps milliseconds", "sessions are kept whole", plain(func(tx store.Tx) store.Tx { return millis{tx} })},
+		{"moves every session to the newest tools", "sessions are kept whole", plain(func(tx store.Tx) store.Tx { return upgrades{tx} })},
 		{"keeps what a failed transaction wrote", "a failed transaction", faulty{around: keepsFailed}},
 		{"keeps what a panicking transaction wrote", "a panic", faulty{around: keepsPanicked}},
 		{"commits after cancellation", "a cancelled transaction", faulty{around: ignoresCancellation}},
