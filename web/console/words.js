@@ -16,7 +16,7 @@ const approvalStates = {
   used: "Approved, and used once.",
   denied: "Denied. Nothing was sent to the website.",
   expired: "Expired. Nothing was sent to the website.",
-  cancelled: "Withdrawn. The session or the sign-in it belonged to has ended.",
+  cancelled: "Withdrawn. The page that it was about has changed, or its session or sign-in has ended.",
 };
 
 export const approvalState = (status) => approvalStates[status] ?? status;

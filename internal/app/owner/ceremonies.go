@@ -69,7 +69,7 @@ func (o *Owner) BeginCeremony(ctx context.Context, by caller.Caller, profileID, 
 	case fault.Is(err, fault.URLDisallowed):
 		return Begun{}, fault.Wrap(fault.MalformedRequest, movedLogin, err)
 	case err != nil:
-		return Begun{}, fault.Wrap(fault.ProviderUnavailable, "The sign-in browser could not be started. Nothing was recorded; try again.", err).Retry()
+		return Begun{}, fault.Wrap(fault.ProviderUnavailable, "The sign-in browser could not be started. Nothing was recorded; try again, and if that does not help, run: chaperone doctor.", err).Retry()
 	}
 	begun, err := o.recordBegin(ctx, by, profileID, made)
 	if err != nil {

@@ -70,7 +70,7 @@ func Main(args []string) int {
 	}
 	var c commands
 	parser, err := kong.New(&c,
-		kong.Name("chaperone"), kong.UsageOnError(),
+		kong.Name("chaperone"),
 		kong.Description("Let an agent work on websites you are signed in to, without your credentials and never behind your back."),
 		kong.Vars{"version": "chaperone " + version.String(), "data": datadir.Default()},
 	)
@@ -80,7 +80,8 @@ func Main(args []string) int {
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		parser.FatalIfErrorf(err) // prints usage and exits with kong's usage status
+		fmt.Fprintf(env.stderr, "chaperone: %v\nFor help, run: chaperone %s\n", err, strings.TrimSpace(path(err)+" --help"))
+		return statuses[fault.MalformedRequest]
 	}
 	env.data = c.Data
 	if err := parsed.Run(env); err != nil {
@@ -91,6 +92,22 @@ func Main(args []string) int {
 		return status(err)
 	}
 	return 0
+}
+
+// path is the command that a wrong command line got as far as, such as
+// "profile create".
+func path(err error) string {
+	wrong, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || wrong.Context.Command() == "" {
+		return ""
+	}
+	var words []string
+	for _, word := range strings.Fields(wrong.Context.Command()) {
+		if !strings.HasPrefix(word, "<") {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // errNo is an outcome that is no failure of the program.

@@ -34,7 +34,7 @@ const maxMessage = 4 << 20
 
 func (c *mcpCommand) Run(e *environment) error {
 	if c.Ephemeral == (len(c.Origin) == 0) {
-		return errors.New("--ephemeral and --origin belong together")
+		return fault.New(fault.MalformedRequest, "--ephemeral and --origin belong together: name the origins that the agent may open.")
 	}
 	conn, stop, err := c.running(e)
 	if err != nil {

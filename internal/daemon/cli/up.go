@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/devmode"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/daemon/up"
 )
 
@@ -45,11 +46,11 @@ func (c *upCommand) config(e *environment) (up.Config, error) {
 	if ceremony == "" {
 		host, port, err := net.SplitHostPort(c.Listen)
 		if err != nil {
-			return up.Config{}, fmt.Errorf("%q is not host:port", c.Listen)
+			return up.Config{}, fault.Newf(fault.MalformedRequest, "--listen %q is not host:port, such as 127.0.0.1:8787.", c.Listen)
 		}
 		n, err := strconv.Atoi(port)
 		if err != nil {
-			return up.Config{}, fmt.Errorf("%q is not a port", port)
+			return up.Config{}, fault.Newf(fault.MalformedRequest, "--listen %q has no port that is a number, such as 127.0.0.1:8787.", c.Listen)
 		}
 		if n != 0 {
 			n++

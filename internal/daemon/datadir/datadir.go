@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
 )
 
 // Dir is a prepared data folder.
@@ -79,7 +81,7 @@ func Prepare(path string) (Dir, error) {
 }
 
 // ErrRunning says that another `chaperone up` uses the folder.
-var ErrRunning = errors.New("another `chaperone up` is using this data folder; stop it first, or choose another folder with --data")
+var ErrRunning = fault.New(fault.Conflict, "another `chaperone up` is using this data folder; stop it first, or choose another folder with --data")
 
 // Lock takes the folder for one supervisor. The lock ends with the process.
 func (d Dir) Lock() (unlock func() error, err error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/daemon/child"
 	"github.com/chaperone-agents/chaperone/internal/daemon/datadir"
 )
@@ -56,6 +57,11 @@ const restartWindow = time.Minute
 // Run starts everything, calls ready once, and returns when ctx ends (nil) or
 // when a child cannot be kept running.
 func Run(ctx context.Context, c Config, ready func(Running)) error {
+	for _, address := range []string{c.Listen, c.Ceremony} {
+		if err := loopback(address); err != nil {
+			return err
+		}
+	}
 	dir, err := datadir.Prepare(c.DataDir)
 	if err != nil {
 		return err
@@ -65,11 +71,6 @@ func Run(ctx context.Context, c Config, ready func(Running)) error {
 		return err
 	}
 	defer unlock()
-	for _, address := range []string{c.Listen, c.Ceremony} {
-		if err := loopback(address); err != nil {
-			return err
-		}
-	}
 	if c.ChildLog == nil {
 		c.ChildLog = os.Stderr
 	}
@@ -191,10 +192,10 @@ func (s *supervisor) stop() {
 func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%q is not host:port", address)
+		return fault.Newf(fault.MalformedRequest, "%q is not host:port, such as 127.0.0.1:8787.", address)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return errors.New("the embedded default listens on loopback only, such as 127.0.0.1:8787")
+		return fault.Newf(fault.MalformedRequest, "%q is no loopback address. The embedded default listens on loopback only, such as 127.0.0.1:8787.", address)
 	}
 	return nil
 }

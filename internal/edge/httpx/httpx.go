@@ -115,8 +115,8 @@ func writeError(w http.ResponseWriter, status int, e *fault.Error) {
 	WriteJSON(w, status, b)
 }
 
-// statuses maps the request family; the tool family is 409 (section 2.9 of the
-// requirements).
+// statuses is the table from fault codes to HTTP (section 2.9 of the
+// requirements): the request family one by one, the tool family 409.
 var statuses = map[fault.Code]int{
 	fault.Unauthenticated:   http.StatusUnauthorized,
 	fault.Forbidden:         http.StatusForbidden,
@@ -128,6 +128,22 @@ var statuses = map[fault.Code]int{
 	fault.PayloadTooLarge:   http.StatusRequestEntityTooLarge,
 	fault.ArgumentsInvalid:  http.StatusUnprocessableEntity,
 	fault.Internal:          http.StatusInternalServerError,
+
+	fault.URLDisallowed:          http.StatusConflict,
+	fault.ProviderUnavailable:    http.StatusConflict,
+	fault.SiteUnreachable:        http.StatusConflict,
+	fault.NavigationCancelled:    http.StatusConflict,
+	fault.ProfileUnavailable:     http.StatusConflict,
+	fault.AuthenticationRequired: http.StatusConflict,
+	fault.NeedsUser:              http.StatusConflict,
+	fault.PageChanged:            http.StatusConflict,
+	fault.ElementNotFound:        http.StatusConflict,
+	fault.ActionNotAllowed:       http.StatusConflict,
+	fault.OutputInvalid:          http.StatusConflict,
+	fault.OutcomeUnknown:         http.StatusConflict,
+	fault.ApprovalPending:        http.StatusConflict,
+	fault.ApprovalDenied:         http.StatusConflict,
+	fault.ApprovalExpired:        http.StatusConflict,
 }
 
 // Status is the HTTP status of a code.
@@ -135,7 +151,7 @@ func Status(c fault.Code) int {
 	if s, ok := statuses[c]; ok {
 		return s
 	}
-	return http.StatusConflict
+	return http.StatusInternalServerError
 }
 
 // Bearer is the credential of the Authorization header, empty if there is none.

@@ -120,9 +120,16 @@ func TestMainJob(t *testing.T) {
 		t.Errorf("localStorage did not come back: %v", err)
 	}
 
+	mark = site.Mark()
 	r.Must(nil, "profile", "revoke", id)
-	if v := agent.Call("browser.observe", struct{}{}); v.Code != "tool.browser.profile_unavailable" {
-		t.Errorf("after the revocation: %+v", v)
+	agent.Ends()
+	if again, err := (product.Person{}).TryAgent(t, data, "--profile", id); err == nil {
+		t.Error("an agent got a revoked profile")
+	} else if !strings.Contains(again.Log.String(), "revoked") {
+		t.Errorf("refused with %s", again.Log)
+	}
+	if site.Mark() != mark {
+		t.Error("the site was visited after the revocation")
 	}
 	r.Must(nil, "profile", "delete", id)
 	if left := seals(t, data); len(left) != 0 {

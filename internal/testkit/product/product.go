@@ -7,11 +7,11 @@ package product
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +21,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/chaperone-agents/chaperone/internal/testkit/leak"
 	"github.com/chaperone-agents/chaperone/internal/testkit/practice"
@@ -62,10 +60,40 @@ func Bin(t testing.TB) string {
 	return bin
 }
 
+// Person is who runs the programs: the zero Person is the tests' own user with
+// the programs as they are built.
+type Person struct {
+	UID  int    // another user's number, when not 0
+	Home string // that user's home folder
+	Bin  string // other programs than the built ones, when not empty
+}
+
+// command is `chaperone` on the data folder.
+func (p Person) command(t testing.TB, data string, args []string) *exec.Cmd {
+	t.Helper()
+	if p.Bin == "" {
+		p.Bin = Bin(t)
+	}
+	cmd := exec.Command(filepath.Join(p.Bin, "chaperone"), append([]string{"--data", data}, args...)...)
+	if p.UID != 0 {
+		id := uint32(p.UID)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+		cmd.Env = []string{"HOME=" + p.Home, "PATH=" + os.Getenv("PATH")}
+		cmd.Dir = p.Home
+	}
+	return cmd
+}
+
 // Practice starts a practice site that ends with the test.
 func Practice(t testing.TB) *practice.Site {
 	t.Helper()
-	s, err := practice.Start(practice.Config{Log: slog.New(slog.DiscardHandler)})
+	return PracticeWith(t, nil)
+}
+
+// PracticeWith is Practice with further host names.
+func PracticeWith(t testing.TB, hosts map[string]http.Handler) *practice.Site {
+	t.Helper()
+	s, err := practice.Start(practice.Config{Hosts: hosts, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +165,13 @@ const (
 // with the test at the latest.
 func Up(t testing.TB, data string, args ...string) *Running {
 	t.Helper()
-	r, err := TryUp(t, data, args...)
+	return Person{}.Up(t, data, args...)
+}
+
+// Up is Up as the person.
+func (p Person) Up(t testing.TB, data string, args ...string) *Running {
+	t.Helper()
+	r, err := p.TryUp(t, data, args...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, r.Log)
 	}
@@ -147,8 +181,14 @@ func Up(t testing.TB, data string, args ...string) *Running {
 // TryUp is Up for a start that may be refused.
 func TryUp(t testing.TB, data string, args ...string) (*Running, error) {
 	t.Helper()
+	return Person{}.TryUp(t, data, args...)
+}
+
+// TryUp is Up as the person, for a start that may be refused.
+func (p Person) TryUp(t testing.TB, data string, args ...string) (*Running, error) {
+	t.Helper()
 	r := &Running{t: t, Data: data, Log: &Log{}, done: make(chan struct{})}
-	r.cmd = exec.Command(filepath.Join(Bin(t), "chaperone"), append([]string{"--data", data, "up", "--json", "--listen", "127.0.0.1:0"}, args...)...)
+	r.cmd = p.command(t, data, append([]string{"up", "--json", "--listen", "127.0.0.1:0"}, args...))
 	r.cmd.Stderr = r.Log
 	out, err := r.cmd.StdoutPipe()
 	if err != nil {
@@ -239,9 +279,15 @@ type Result struct {
 // Run runs `chaperone` on the data folder.
 func Run(t testing.TB, data string, args ...string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(Bin(t), "chaperone"), append([]string{"--data", data}, args...)...)
+	return Person{}.Run(t, data, args...)
+}
+
+// Run is Run as the person.
+func (p Person) Run(t testing.TB, data string, args ...string) Result {
+	t.Helper()
+	cmd := p.command(t, data, args)
+	slow := time.AfterFunc(90*time.Second, func() { cmd.Process.Kill() })
+	defer slow.Stop()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -265,116 +311,4 @@ func (r *Running) Must(v any, args ...string) {
 	if err := json.Unmarshal([]byte(got.Out), v); err != nil {
 		r.t.Fatalf("chaperone %s: %v in %s", strings.Join(args, " "), err, got.Out)
 	}
-}
-
-// Agent is an MCP client of `chaperone mcp`.
-type Agent struct {
-	t       testing.TB
-	Session *mcp.ClientSession
-	Log     *Log
-}
-
-// NewAgent starts `chaperone mcp` with the arguments.
-func NewAgent(t testing.TB, data string, args ...string) *Agent {
-	t.Helper()
-	a, err := TryAgent(t, data, args...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, a.Log)
-	}
-	return a
-}
-
-// TryAgent is NewAgent for one that may be refused.
-func TryAgent(t testing.TB, data string, args ...string) (*Agent, error) {
-	t.Helper()
-	a := &Agent{t: t, Log: &Log{}}
-	cmd := exec.Command(filepath.Join(Bin(t), "chaperone"), append([]string{"--data", data, "mcp"}, args...)...)
-	cmd.Stderr = a.Log
-	client := mcp.NewClient(&mcp.Implementation{Name: "product-test", Version: "1"}, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), startTime)
-	defer cancel()
-	var err error
-	a.Session, err = client.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: stopTime}, nil)
-	if err != nil {
-		return a, err
-	}
-	t.Cleanup(a.Close)
-	return a, nil
-}
-
-// Close ends the client as MCP clients do: it closes the program's input.
-func (a *Agent) Close() { a.Session.Close() }
-
-// Answer is a tool result, or a refusal when Code is not empty.
-type Answer struct {
-	URL      string    `json:"url"`
-	Title    string    `json:"title"`
-	Revision string    `json:"revision"`
-	Text     string    `json:"text"`
-	Elements []Element `json:"elements"`
-
-	Code      string   `json:"code"`
-	Message   string   `json:"message"`
-	Retryable bool     `json:"retryable"`
-	Approval  *Waiting `json:"approval"`
-}
-
-// Element is a control in an answer.
-type Element struct {
-	Ref, Role, Name string
-	Disabled        bool
-}
-
-// Waiting names an approval in an answer.
-type Waiting struct{ ID, URL string }
-
-// Call calls a tool.
-func (a *Agent) Call(tool string, args any) Answer {
-	a.t.Helper()
-	ctx, cancel := context.WithTimeout(a.t.Context(), 90*time.Second)
-	defer cancel()
-	r, err := a.Session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
-	if err != nil {
-		a.t.Fatalf("%s: %v\n%s", tool, err, a.Log)
-	}
-	text, ok := r.Content[0].(*mcp.TextContent)
-	if !ok {
-		a.t.Fatalf("%s: %v", tool, r.Content)
-	}
-	var answer Answer
-	if err := json.Unmarshal([]byte(text.Text), &answer); err != nil {
-		a.t.Fatalf("%s: %v in %s", tool, err, text.Text)
-	}
-	if r.IsError != (answer.Code != "") {
-		a.t.Fatalf("%s: error %v with %s", tool, r.IsError, text.Text)
-	}
-	return answer
-}
-
-// Open navigates and must succeed.
-func (a *Agent) Open(url string) Answer {
-	a.t.Helper()
-	v := a.Call("browser.navigate", map[string]string{"url": url})
-	if v.Code != "" {
-		a.t.Fatalf("open %s: %s %s\n%s", url, v.Code, v.Message, a.Log)
-	}
-	return v
-}
-
-// Act acts on the only control with the name.
-func (a *Agent) Act(on Answer, kind, name string, more map[string]any) Answer {
-	a.t.Helper()
-	args := map[string]any{"kind": kind, "expected_revision": on.Revision}
-	for _, e := range on.Elements {
-		if e.Name == name {
-			args["ref"] = e.Ref
-		}
-	}
-	if args["ref"] == nil {
-		a.t.Fatalf("no control %q among %v", name, on.Elements)
-	}
-	for k, v := range more {
-		args[k] = v
-	}
-	return a.Call("browser.act", args)
 }
