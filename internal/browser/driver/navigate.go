@@ -160,7 +160,7 @@ func (p *Page) capture(ctx context.Context) (observe.Document, error) {
 		p.mu.Lock()
 		generation = p.doc.generation
 		p.mu.Unlock()
-		err := p.ask(ctx, pagejs.Observe, pagejs.ObserveArgs{Revision: revision}, &seen)
+		err := p.ask(ctx, pagejs.Observe, pagejs.ObserveArgs{Revision: revision, Regions: true}, &seen)
 		if err == nil {
 			break
 		}
@@ -207,7 +207,7 @@ func (p *Page) document(revision string, seen pagejs.Page) (observe.Document, er
 	}
 	d := observe.Document{
 		URL: u.String(), Title: seen.Title, Revision: revision, Text: seen.Text,
-		TextTruncated: seen.TextTruncated, MoreElements: seen.More,
+		TextTruncated: seen.TextNodeLimit || seen.TextLimit, MoreElements: seen.More,
 		Elements: make([]observe.Element, len(seen.Elements)),
 		Facts:    make(map[string]observe.Facts, len(seen.Elements)),
 	}

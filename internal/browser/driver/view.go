@@ -38,7 +38,7 @@ func (p *Page) Evidence(ctx context.Context) (ceremony.Evidence, error) {
 	p.mu.Unlock()
 	e.OnAllowedOrigin = err == nil && p.config.Origins.Has(u.Origin())
 	e.Origin = u.Origin().String()
-	if err := p.ask(ctx, pagejs.Challenge, struct{}{}, &e.ChallengeVisible); err != nil {
+	if err := p.ask(ctx, pagejs.Challenge, pagejs.ChallengeArgs{Whole: true}, &e.ChallengeVisible); err != nil {
 		return ceremony.Evidence{}, p.ended(err)
 	}
 	cookies, err := p.cookies(ctx)

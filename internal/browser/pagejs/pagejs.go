@@ -14,7 +14,8 @@ import (
 var files embed.FS
 
 // order is the order in which the files see each other.
-var order = []string{"dom", "visible", "field", "name", "observe", "target", "guard", "edit", "settle", "challenge", "storage"}
+var order = []string{"dom", "visible", "field", "name", "text", "regions", "focus", "articles", "extract", "extras",
+	"observe", "target", "guard", "edit", "draft", "settle", "challenge", "storage"}
 
 // Function is a function of the kit.
 type Function string
@@ -32,7 +33,8 @@ const (
 	ConfirmChecked Function = "confirmChecked" // TargetArgs -> bool
 	Quiet          Function = "quiet"          // QuietArgs -> bool
 	Ready          Function = "ready"          // {} -> bool; the document is parsed
-	Challenge      Function = "challenge"      // {} -> bool
+	KeepDraft      Function = "keepDraft"      // TargetArgs -> bool; binds the draft receipt to that editor
+	Challenge      Function = "challenge"      // ChallengeArgs -> bool
 	ReadStorage    Function = "readStorage"    // {} -> []browser.Item
 	WriteStorage   Function = "writeStorage"   // {items} -> int
 	HasStorage     Function = "hasStorage"     // {} -> bool
@@ -55,24 +57,31 @@ func Source() string {
 		}
 		b.Write(body)
 	}
-	b.WriteString("return Object.freeze({ observe, forget, locate, aim, disarm, focusFor, choose, confirmText, confirmChecked,\n" +
+	b.WriteString("return Object.freeze({ observe, forget, locate, aim, disarm, focusFor, choose, confirmText, confirmChecked, keepDraft,\n" +
 		"  quiet, ready, challenge, readStorage, writeStorage, hasStorage });\n})()")
 	return b.String()
 }
 
-// ObserveArgs names the revision that the handles of the observation get.
+// ObserveArgs names the revision that the handles of the observation get, and
+// the part of the page that it is about.
 type ObserveArgs struct {
-	Revision string `json:"revision"`
+	Revision   string       `json:"revision"`
+	Focus      *FocusArgs   `json:"focus,omitempty"`
+	Regions    bool         `json:"regions,omitempty"`    // look for regions, too
+	Challenges bool         `json:"challenges,omitempty"` // a sign-in challenge ends the reading
+	Extract    *ExtractArgs `json:"extract,omitempty"`
+	Draft      string       `json:"draft,omitempty"` // to be compared with its editor
 }
 
 // Page is what Observe saw.
 type Page struct {
-	URL           string    `json:"url"`
-	Title         string    `json:"title"`
-	Text          string    `json:"text"`
-	TextTruncated bool      `json:"textTruncated"`
-	Elements      []Element `json:"elements"`
-	More          bool      `json:"more"`
+	Challenged bool      `json:"challenged"` // and nothing else is here
+	Gone       bool      `json:"gone"`       // the region in focus is not what it was, and nothing else is here
+	URL        string    `json:"url"`
+	Title      string    `json:"title"`
+	Elements   []Element `json:"elements"`
+	More       bool      `json:"more"`
+	Extras
 }
 
 // Element is one control; its index in Page.Elements is its handle.

@@ -1,32 +1,70 @@
-// Is something on screen that only the user can answer (section 2.5, as the
-// ceremony reads it: the whole page counts)?
+// Is something on screen that only the user can answer (section 2.5)?
 const phrases = /use (a )?passkey|verification code|multi-factor|two-factor|consent required/iu;
+const captcha = /captcha/iu;
 
-const challenge = () => {
+const asksCredential = (el) => tag(el) === 'input' &&
+  (inputType(el) === 'password' || attr(el, 'autocomplete').toLowerCase().split(/\s+/u).includes('one-time-code'));
+
+// The passive badge only says that a score is kept; a person is asked nothing
+// by it (CHAL-02).
+const isBadge = (el) => attr(el, 'class').split(/\s+/u).includes('grecaptcha-badge');
+
+const asking = (el) => ['form', 'dialog', 'button'].includes(tag(el)) || ['form', 'dialog', 'alertdialog', 'button'].includes(firstRole(el));
+
+const shownText = (node) => {
+  const around = parent(node);
+  return textHasBox(node) && (!isElement(around) || rendered(around, { opacityProperty: true, visibilityProperty: true }));
+};
+
+// challenged is the bounded question that precedes every reading of a leased
+// page. No is negative evidence within the bound, and proves no sign-in.
+const challenged = () => {
+  let nodes = 0;
+  let found = false;
+  visit(document, (node, around) => {
+    if (++nodes > MAX_SCAN) return STOP;
+    if (isText(node)) {
+      if (around?.asking && phrases.test(collapse(textOf(node).slice(0, 512))) && shownText(node)) found = true;
+      return found ? STOP : false;
+    }
+    if (!isElement(node)) return { asking: false, badge: false };
+    if (['script', 'style', 'noscript', 'template'].includes(tag(node))) return false;
+    const badge = Boolean(around?.badge) || isBadge(node);
+    const marks = tag(node) === 'iframe' ? `${attr(node, 'src')} ${attr(node, 'title')} ${attr(node, 'id')} ${attr(node, 'class')}` : `${attr(node, 'id')} ${attr(node, 'class')}`;
+    if ((asksCredential(node) || (!badge && captcha.test(marks))) && visible(node)) {
+      found = true;
+      return STOP;
+    }
+    return { asking: Boolean(around?.asking) || asking(node), badge };
+  });
+  return found;
+};
+
+// wholeChallenge is the ceremony's: the badge counts, phrases count anywhere,
+// and a page that is too big to clear counts as one that asks.
+const wholeChallenge = () => {
   let nodes = 0;
   let tail = ''; // a phrase may be split over neighbouring elements
-  const look = (node, depth) => {
-    if (depth > MAX_DEPTH || ++nodes > MAX_NODES) return true; // too big to clear: assume one
+  let found = false;
+  const whole = visit(document, (node, around) => {
+    if (++nodes > MAX_NODES) return STOP;
     if (isText(node)) {
       const text = textOf(node);
-      if (!/\S/u.test(text) || !textHasBox(node)) return false;
+      if (around?.hidden || !/\S/u.test(text) || !textHasBox(node)) return false;
       tail = collapse(`${tail} ${text}`).slice(-(text.length + 64));
-      return phrases.test(tail);
+      found = phrases.test(tail);
+      return found ? STOP : false;
     }
-    if (isElement(node)) {
-      if (['script', 'style', 'noscript', 'template'].includes(tag(node))) return false;
-      if (styleOf(node).display === 'none') return false;
-      const shown = visible(node);
-      if (shown && ['input', 'textarea'].includes(tag(node)) && ['password', 'one_time_code'].includes(fieldKind(node))) return true;
-      if (shown && /captcha/iu.test(`${attr(node, 'id')} ${attr(node, 'class')}`)) return true;
-      if (tag(node) === 'iframe') return shown && /captcha/iu.test(`${attr(node, 'src')} ${attr(node, 'title')}`);
-      if (styleOf(node).visibility !== 'visible') {
-        for (const child of children(node)) if (isElement(child) && look(child, depth + 1)) return true;
-        return false;
-      }
-    }
-    for (const child of children(node)) if (look(child, depth + 1)) return true;
-    return false;
-  };
-  return look(document, 0);
+    if (!isElement(node)) return { hidden: false };
+    if (['script', 'style', 'noscript', 'template'].includes(tag(node))) return false;
+    const style = styleOf(node);
+    if (style.display === 'none') return false;
+    const secret = ['input', 'textarea'].includes(tag(node)) && ['password', 'one_time_code'].includes(fieldKind(node));
+    const marks = `${attr(node, 'id')} ${attr(node, 'class')} ${tag(node) === 'iframe' ? `${attr(node, 'src')} ${attr(node, 'title')}` : ''}`;
+    found = (secret || captcha.test(marks)) && visible(node, style);
+    return found ? STOP : { hidden: style.visibility !== 'visible' };
+  });
+  return found || !whole;
 };
+
+const challenge = ({ whole }) => (whole ? wholeChallenge() : challenged());
