@@ -1,21 +1,21 @@
-// Package action is what an agent can ask for: the three tools of this
-// version, their arguments, and the digest that an approval is bound to
-// (TOOL-02 to TOOL-04, section 2.1 of the requirements). Everything here is
-// pure.
+// Package action is what an agent can ask for: the tools, their arguments in
+// every published version, and the digest that an approval is bound to
+// (TOOL-02 to TOOL-04, TOOL-10, PAGE-01, EXP-01, EXTR-01, EXTR-02, COND-01,
+// FOC-01, section 2.1 of the requirements). Everything here is pure.
 package action
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/rules/condition"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -23,9 +23,9 @@ import (
 type Tool string
 
 const (
-	Navigate Tool = "browser.navigate" // open one allowed public HTTPS URL
-	Observe  Tool = "browser.observe"  // read the current page
-	Act      Tool = "browser.act"      // one click, type, select, check, press or scroll
+	Navigate Tool = contract.Navigate // open one allowed public HTTPS URL
+	Observe  Tool = contract.Observe  // read the current page, or a part of it
+	Act      Tool = contract.Act      // one click, type, select, check, press or scroll
 )
 
 // Tools lists the tools in the order in which they are advertised.
@@ -74,56 +74,111 @@ type Request struct {
 	URL    site.URL      // Navigate only
 	Action Action        // Act only
 	Query  observe.Query // Observe only
+
+	Version   contract.Version     // of the tool; what its answer looks like
+	Condition *condition.Condition // Observe: wait_for; Act: postcondition. It is never sent to the browser
+	Offsets   Offsets              // Observe 1.1.0 only
+	Since     string               // Observe 1.9.0 only: a revision
+
 	// Digest is the hexadecimal SHA-256 of the tool name and the canonical
 	// arguments; two calls are the same call exactly if their digests agree.
 	Digest string
 }
 
-// Prepare validates the arguments of a call strictly: exactly the known
-// members, the right types, within bounds. It returns fault.ArgumentsInvalid,
-// or fault.URLDisallowed for a URL that can never be opened.
+// Prepare validates the arguments of an operation as the isolated service
+// takes it: those of contract 1.0.0, which are all that is ever dispatched of
+// a navigation or an act.
 func Prepare(tool Tool, arguments json.RawMessage) (Request, error) {
-	r := Request{Tool: tool}
-	var canonical any
-	switch tool {
-	case Navigate:
-		var a struct {
-			URL *string `json:"url"`
-		}
-		if err := decode(arguments, &a, "url"); err != nil {
-			return Request{}, err
-		}
-		if a.URL == nil {
-			return Request{}, invalid("browser.navigate needs url.")
-		}
-		u, err := site.ParseURL(*a.URL)
-		if err != nil {
-			return Request{}, err
-		}
-		r.URL, canonical = u, map[string]string{"url": u.String()}
-	case Observe:
-		if err := decode(arguments, &struct{}{}); err != nil {
-			return Request{}, err
-		}
-		canonical = struct{}{}
-	case Act:
-		if err := decode(arguments, &r.Action, "kind", "expected_revision", "ref", "value", "key", "delta_y"); err != nil {
-			return Request{}, err
-		}
-		if err := r.Action.Validate(); err != nil {
-			return Request{}, err
-		}
-		canonical = r.Action
-	default:
+	return PrepareFor("1.0.0", tool, arguments)
+}
+
+// PrepareFor validates the arguments of a call strictly, by the version that
+// the contract has of the tool: exactly the known members, the right types,
+// within bounds. It returns fault.ArgumentsInvalid, or fault.URLDisallowed for
+// a URL that can never be opened.
+func PrepareFor(set contract.Set, tool Tool, arguments json.RawMessage) (Request, error) {
+	v, ok := set.Of(string(tool))
+	if !ok {
 		return Request{}, invalid("There is no such tool.")
 	}
+	r := Request{Tool: tool, Version: v}
+	var canonical any
+	var err error
+	switch tool {
+	case Navigate:
+		canonical, err = r.navigation(arguments)
+	case Observe:
+		canonical, err = r.observation(v, arguments)
+	default:
+		canonical, err = r.act(v, arguments)
+	}
+	if err != nil {
+		return Request{}, err
+	}
+	return r, r.seal(canonical)
+}
+
+// Read is the observation with the query, as part of a call that was allowed.
+func Read(q observe.Query) (Request, error) {
+	if err := q.Validate(); err != nil {
+		return Request{}, err
+	}
+	r := Request{Tool: Observe, Query: q}
+	return r, r.seal(q)
+}
+
+func (r *Request) navigation(arguments json.RawMessage) (any, error) {
+	var a struct {
+		URL *string `json:"url"`
+	}
+	if err := decode(arguments, &a, "url"); err != nil {
+		return nil, err
+	}
+	if a.URL == nil {
+		return nil, invalid("browser.navigate needs url.")
+	}
+	u, err := site.ParseURL(*a.URL)
+	if err != nil {
+		return nil, err
+	}
+	r.URL = u
+	return map[string]string{"url": u.String()}, nil
+}
+
+func (r *Request) act(v contract.Version, arguments json.RawMessage) (any, error) {
+	var a struct {
+		Action
+		Postcondition json.RawMessage `json:"postcondition"`
+	}
+	known := []string{"kind", "expected_revision", "ref", "value", "key", "delta_y"}
+	if v.AtLeast(contract.V170) {
+		known = append(known, "postcondition")
+	}
+	if err := decode(arguments, &a, known...); err != nil {
+		return nil, err
+	}
+	if err := a.Action.Validate(); err != nil {
+		return nil, err
+	}
+	c, err := decodeCondition(a.Postcondition)
+	if err != nil {
+		return nil, err
+	}
+	r.Action, r.Condition = a.Action, c
+	return struct {
+		Action
+		Postcondition *condition.Condition `json:"postcondition,omitempty"`
+	}{a.Action, c}, nil
+}
+
+func (r *Request) seal(canonical any) error {
 	body, err := json.Marshal(canonical)
 	if err != nil {
-		return Request{}, fault.Wrap(fault.Internal, "The call could not be prepared.", err)
+		return fault.Wrap(fault.Internal, "The call could not be prepared.", err)
 	}
-	sum := sha256.Sum256(append([]byte(string(tool)+"\n"), body...))
+	sum := sha256.Sum256(append([]byte(string(r.Tool)+"\n"), body...))
 	r.Digest = hex.EncodeToString(sum[:])
-	return r, nil
+	return nil
 }
 
 // Validate checks the shape of an act: which members its kind takes, and their
@@ -154,56 +209,6 @@ func (a Action) Validate() error {
 		return invalid("key is one of " + strings.Join(Keys(), ", ") + ".")
 	case delta && (*a.DeltaY == 0 || *a.DeltaY < -MaxScroll || *a.DeltaY > MaxScroll):
 		return invalid("delta_y is a whole number of pixels from -2000 to 2000, not zero.")
-	}
-	return nil
-}
-
-// decode reads exactly one JSON object whose members have exactly the known
-// names, each at most once; nothing at all counts as the empty object, and a
-// null as an absent member.
-func decode(raw json.RawMessage, into any, known ...string) error {
-	if len(bytes.TrimSpace(raw)) == 0 {
-		raw = json.RawMessage("{}")
-	}
-	if trimmed := bytes.TrimSpace(raw); trimmed[0] != '{' {
-		return invalid("The arguments are not an object.")
-	}
-	if err := members(raw, known); err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if err := d.Decode(into); err != nil {
-		return invalid("The arguments have a wrong type; see the tool's schema.")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return invalid("There is something behind the arguments.")
-	}
-	return nil
-}
-
-// members refuses a member that is unknown or named twice. encoding/json would
-// take the last one, in any letter case and with look-alikes such as a long s,
-// where another reader takes the first.
-func members(raw json.RawMessage, known []string) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil {
-		return invalid("The arguments are not JSON.")
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return invalid("The arguments are not JSON.")
-		}
-		name, _ := t.(string)
-		if !slices.Contains(known, name) || seen[name] {
-			return invalid("The arguments have an unknown member, or one that is named twice; see the tool's schema.")
-		}
-		seen[name] = true
-		var skip json.RawMessage
-		if err := d.Decode(&skip); err != nil {
-			return invalid("The arguments are not JSON.")
-		}
 	}
 	return nil
 }

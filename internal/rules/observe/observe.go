@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -157,6 +156,9 @@ func Accept(d Document, allowed site.Origins) (Raw, error) {
 			return Raw{}, refuse("an element's facts are out of bounds")
 		}
 	}
+	if why := d.parts(refs); why != "" {
+		return Raw{}, refuse(why)
+	}
 	return Raw{document: new(new(clone(d)))}, nil
 }
 
@@ -169,15 +171,12 @@ func (r Raw) Document() Document {
 	return clone(**r.document)
 }
 
-// clone shares nothing that can be written to.
-func clone(d Document) Document {
-	d.Elements, d.Facts = slices.Clone(d.Elements), maps.Clone(d.Facts)
-	for i, e := range d.Elements {
-		if e.Checked != nil {
-			d.Elements[i].Checked = new(*e.Checked)
-		}
+// Revision is that of the document; empty for the zero Raw.
+func (r Raw) Revision() string {
+	if r.document == nil {
+		return ""
 	}
-	return d
+	return (*r.document).Revision
 }
 
 // Find is the element with the reference, and its facts.
