@@ -298,7 +298,7 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 func possiblySent(code fault.Code) bool {
 	switch code {
 	case fault.NeedsUser, fault.AuthenticationRequired, fault.PageChanged, fault.ElementNotFound,
-		fault.ActionNotAllowed, fault.ProfileUnavailable, fault.ProviderUnavailable:
+		fault.ActionNotAllowed, fault.RegionNotActionable, fault.FocusRequired, fault.ProfileUnavailable, fault.ProviderUnavailable:
 		return false
 	}
 	return true

@@ -103,7 +103,7 @@ func (s *session) done(r action.Request) {
 // (section 2.2 of the requirements); after any other the lease is retired.
 func keeps(code fault.Code) bool {
 	switch code {
-	case fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed, fault.URLDisallowed,
+	case fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed, fault.RegionNotActionable, fault.FocusRequired, fault.URLDisallowed,
 		fault.SiteUnreachable, fault.NavigationCancelled, fault.OutputInvalid, fault.NeedsUser, fault.AuthenticationRequired:
 		return true
 	}

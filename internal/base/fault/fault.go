@@ -25,6 +25,8 @@ const (
 	PageChanged            Code = "tool.browser.page_changed"
 	ElementNotFound        Code = "tool.browser.element_not_found"
 	ActionNotAllowed       Code = "tool.browser.action_not_allowed"
+	RegionNotActionable    Code = "tool.browser.region_not_actionable" // a region is for reading (FOC-07)
+	FocusRequired          Code = "tool.browser.focus_required"        // an offset needs the focused reading it is of (FOC-08)
 	OutputInvalid          Code = "tool.browser.output_invalid"
 	OutcomeUnknown         Code = "tool.browser.outcome_unknown"
 	ArgumentsInvalid       Code = "tool.arguments_invalid"
@@ -51,8 +53,8 @@ const (
 func Codes() []Code {
 	return []Code{
 		URLDisallowed, ProviderUnavailable, SiteUnreachable, NavigationCancelled, ProfileUnavailable,
-		AuthenticationRequired, NeedsUser, PageChanged, ElementNotFound, ActionNotAllowed, OutputInvalid,
-		OutcomeUnknown, ArgumentsInvalid, ApprovalPending, ApprovalDenied, ApprovalExpired,
+		AuthenticationRequired, NeedsUser, PageChanged, ElementNotFound, ActionNotAllowed, RegionNotActionable,
+		FocusRequired, OutputInvalid, OutcomeUnknown, ArgumentsInvalid, ApprovalPending, ApprovalDenied, ApprovalExpired,
 		Unauthenticated, Forbidden, NotFound, Conflict, InvalidTransition, MalformedRequest,
 		UnsupportedMedia, PayloadTooLarge, Internal,
 	}

@@ -139,6 +139,8 @@ var statuses = map[fault.Code]int{
 	fault.PageChanged:            http.StatusConflict,
 	fault.ElementNotFound:        http.StatusConflict,
 	fault.ActionNotAllowed:       http.StatusConflict,
+	fault.RegionNotActionable:    http.StatusConflict,
+	fault.FocusRequired:          http.StatusConflict,
 	fault.OutputInvalid:          http.StatusConflict,
 	fault.OutcomeUnknown:         http.StatusConflict,
 	fault.ApprovalPending:        http.StatusConflict,

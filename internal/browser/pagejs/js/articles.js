@@ -31,7 +31,7 @@ const stampLink = (article) => {
   if (scan.limit || links.size !== 1) return null;
   const [link] = links;
   const href = linkAddress(link);
-  return present(link) && href.length <= 4096 ? { text: href, truncated: false } : null;
+  return present(link) && href.length <= MAX_CELL ? { text: href, truncated: false } : null;
 };
 
 const articleRow = (article, columns) => columns.map((c) => {

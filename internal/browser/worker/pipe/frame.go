@@ -169,7 +169,7 @@ func believable(c fault.Code) bool {
 	switch c {
 	case fault.URLDisallowed, fault.ProviderUnavailable, fault.SiteUnreachable, fault.NavigationCancelled, fault.ProfileUnavailable,
 		fault.AuthenticationRequired, fault.NeedsUser, fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed,
-		fault.OutputInvalid, fault.OutcomeUnknown, fault.ArgumentsInvalid:
+		fault.RegionNotActionable, fault.FocusRequired, fault.OutputInvalid, fault.OutcomeUnknown, fault.ArgumentsInvalid:
 		return true
 	}
 	return false
