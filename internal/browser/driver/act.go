@@ -32,6 +32,9 @@ func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, erro
 	if err := a.Validate(); err != nil {
 		return observe.Document{}, err
 	}
+	if err := p.gate(ctx); err != nil {
+		return observe.Document{}, p.ended(err)
+	}
 	t, err := p.find(ctx, a)
 	if err != nil {
 		return observe.Document{}, p.ended(err)
@@ -66,6 +69,9 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 	rest, ok := strings.CutPrefix(a.Ref, revision+":")
 	if !ok {
 		return aimed{}, refusal(pagejs.Unknown)
+	}
+	if rest == "focus" || strings.HasPrefix(rest, "region:") {
+		return aimed{}, fault.New(fault.RegionNotActionable, "That is a region, which is for reading. Nothing was sent; use the ref of an element.")
 	}
 	index, err := strconv.Atoi(rest)
 	if err != nil || index < 0 || strconv.Itoa(index) != rest {
@@ -126,9 +132,12 @@ func (p *Page) aftermath(ctx context.Context, nothingSent bool) (observe.Documen
 		var d observe.Document
 		bounded, cancel := context.WithTimeout(ctx, captureBound)
 		defer cancel()
-		if d, err = p.capture(bounded); err == nil {
+		if d, err = p.capture(bounded, plan{}); err == nil {
 			d.Readiness = readiness
 			return d, nil
+		}
+		if fault.Is(err, fault.NeedsUser) && !nothingSent {
+			return p.interrupted()
 		}
 	}
 	if nothingSent {

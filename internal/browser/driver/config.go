@@ -21,12 +21,16 @@ import (
 
 // Config says how a browser is started.
 type Config struct {
-	Origins  site.Origins // where the main frame may navigate
-	Headed   bool         // under a private Xvfb that Launch starts; never a silent fallback to headless (HEAD-01)
-	Proxy    string       // "127.0.0.1:port", the only way out
-	Home     string       // private existing directory (0700), becomes HOME, TMPDIR and the place of the profile
-	Chromium string       // absolute path of the binary, not of a wrapper script
-	Xvfb     string       // absolute path of the binary; needed when Headed
+	Origins site.Origins // where the main frame may navigate
+	Headed  bool         // under a private Xvfb that Launch starts; never a silent fallback to headless (HEAD-01)
+	Proxy   string       // "127.0.0.1:port", the only way out
+	// Challenges: a page that asks for its owner is not read, and nothing is sent
+	// to it. For sessions of a profile; a browser without one must be able to read
+	// a page that has a password field.
+	Challenges bool
+	Home       string // private existing directory (0700), becomes HOME, TMPDIR and the place of the profile
+	Chromium   string // absolute path of the binary, not of a wrapper script
+	Xvfb       string // absolute path of the binary; needed when Headed
 	// TrustedCA is one PEM certificate authority to trust besides the public
 	// ones. Development mode only; nil in production.
 	TrustedCA []byte

@@ -157,7 +157,11 @@ func (p *Page) typeText(ctx context.Context, t aimed, text string) (sent bool, _
 			return true, err
 		}
 	}
-	return true, p.confirm(ctx, pagejs.ConfirmText, t.args)
+	err = p.confirm(ctx, pagejs.ConfirmText, t.args)
+	if err == nil && text != "" {
+		p.keepDraft(ctx, t, text)
+	}
+	return true, err
 }
 
 func (p *Page) choose(ctx context.Context, t aimed, value string) (sent bool, _ error) {

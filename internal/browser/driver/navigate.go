@@ -45,7 +45,7 @@ func (p *Page) Navigate(ctx context.Context, u site.URL) (observe.Document, erro
 	if err != nil {
 		return observe.Document{}, p.ended(unreachable(err))
 	}
-	d, err := p.capture(ctx)
+	d, err := p.capture(ctx, plan{})
 	if err != nil {
 		return observe.Document{}, p.ended(err)
 	}
@@ -130,17 +130,18 @@ func (p *Page) ended(err error) error {
 // Observe reads the page as it is. It makes no claim that the page is settled
 // (SETL-06).
 func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
-	if q != (observe.Query{}) {
-		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads the whole page only. Nothing was read.")
-	}
 	leave, err := p.enter(ctx)
 	if err != nil {
 		return observe.Document{}, err
 	}
 	defer leave()
+	what, err := p.plan(q)
+	if err != nil {
+		return observe.Document{}, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, captureBound)
 	defer cancel()
-	d, err := p.capture(ctx)
+	d, err := p.capture(ctx, what)
 	if err != nil {
 		return observe.Document{}, p.ended(err)
 	}
@@ -149,18 +150,20 @@ func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, 
 
 // capture makes one observation. The revision becomes current only when the
 // whole of it is valid; on any failure no reference is live (CAPT-01, CAPT-02).
-func (p *Page) capture(ctx context.Context) (observe.Document, error) {
+func (p *Page) capture(ctx context.Context, what plan) (observe.Document, error) {
 	p.mu.Lock()
-	p.revision = ""
+	p.revision, p.reading = "", reading{}
 	p.mu.Unlock()
 	revision := ident.Hex(16)
+	args := what.args
+	args.Revision, args.Regions, args.Challenges, args.Draft = revision, true, p.config.Challenges, p.draft
 	var seen pagejs.Page
 	var generation int
 	for try := 0; ; try++ {
 		p.mu.Lock()
 		generation = p.doc.generation
 		p.mu.Unlock()
-		err := p.ask(ctx, pagejs.Observe, pagejs.ObserveArgs{Revision: revision, Regions: true}, &seen)
+		err := p.ask(ctx, pagejs.Observe, args, &seen)
 		if err == nil {
 			break
 		}
@@ -172,7 +175,13 @@ func (p *Page) capture(ctx context.Context) (observe.Document, error) {
 		}
 		seen = pagejs.Page{}
 	}
-	d, err := p.document(revision, seen)
+	switch {
+	case seen.Challenged:
+		return observe.Document{}, needsUser()
+	case seen.Gone:
+		return observe.Document{}, fault.New(fault.PageChanged, "The region is no longer there. Observe again.")
+	}
+	d, next, err := p.document(revision, seen, what)
 	if err != nil {
 		return observe.Document{}, errors.Join(err, p.forget(ctx))
 	}
@@ -181,7 +190,7 @@ func (p *Page) capture(ctx context.Context) (observe.Document, error) {
 	if p.doc.generation != generation {
 		return observe.Document{}, fault.New(fault.PageChanged, "The page was replaced while it was read. Observe again.").Retry()
 	}
-	p.revision = revision
+	p.revision, p.reading = revision, next
 	return d, nil
 }
 
@@ -200,14 +209,13 @@ func (p *Page) forget(ctx context.Context) error {
 }
 
 // document checks what the page's world reported and gives it its references.
-func (p *Page) document(revision string, seen pagejs.Page) (observe.Document, error) {
+func (p *Page) document(revision string, seen pagejs.Page, what plan) (observe.Document, reading, error) {
 	u, err := site.ParseURL(seen.URL)
 	if err != nil || !p.config.Origins.Has(u.Origin()) {
-		return observe.Document{}, fault.New(fault.URLDisallowed, "No page of an allowed origin is open. Open one with browser.navigate.")
+		return observe.Document{}, reading{}, fault.New(fault.URLDisallowed, "No page of an allowed origin is open. Open one with browser.navigate.")
 	}
 	d := observe.Document{
-		URL: u.String(), Title: seen.Title, Revision: revision, Text: seen.Text,
-		TextTruncated: seen.TextNodeLimit || seen.TextLimit, MoreElements: seen.More,
+		URL: u.String(), Title: seen.Title, Revision: revision, MoreElements: seen.More,
 		Elements: make([]observe.Element, len(seen.Elements)),
 		Facts:    make(map[string]observe.Facts, len(seen.Elements)),
 	}
@@ -216,8 +224,13 @@ func (p *Page) document(revision string, seen pagejs.Page) (observe.Document, er
 		d.Elements[i] = observe.Element{Ref: ref, Role: e.Role, Name: e.Name, Disabled: e.Disabled, Checked: e.Checked}
 		d.Facts[ref] = observe.Facts{FieldKind: observe.FieldKind(e.FieldKind), Text: e.Text, Context: e.Context}
 	}
-	if _, err := observe.Accept(d, p.config.Origins); err != nil {
-		return observe.Document{}, err
+	next, err := what.finish(&d, u, seen)
+	if err != nil {
+		return observe.Document{}, reading{}, err
 	}
-	return d, nil
+	p.echo(&d, seen.Draft)
+	if _, err := observe.Accept(d, p.config.Origins); err != nil {
+		return observe.Document{}, reading{}, err
+	}
+	return d, next, nil
 }

@@ -58,7 +58,10 @@ type Page struct {
 	nav      navigation
 	requests requests
 	revision string          // of the newest observation; its handles are in the document
+	reading  reading         // ... and what continues it
 	visited  map[string]bool // origins whose storage may hold something
+
+	draft string // what was last typed into an editor, while it may be there; used under lock only
 }
 
 // document is what the main frame shows.

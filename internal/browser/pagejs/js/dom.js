@@ -21,7 +21,7 @@ const textOf = accessor(CharacterData.prototype, 'data');
 const rootOf = method(Node.prototype, 'getRootNode');
 const localName = accessor(Element.prototype, 'localName');
 const namespace = accessor(Element.prototype, 'namespaceURI');
-const shadowRoot = accessor(Element.prototype, 'shadowRoot');
+const openRoot = accessor(Element.prototype, 'shadowRoot');
 const assignedSlot = accessor(Element.prototype, 'assignedSlot');
 const textSlot = accessor(Text.prototype, 'assignedSlot');
 const assignedNodes = method(HTMLSlotElement.prototype, 'assignedNodes');
@@ -39,6 +39,14 @@ const formLabels = {
   textarea: accessor(HTMLTextAreaElement.prototype, 'labels'),
 };
 const labelControl = accessor(HTMLLabelElement.prototype, 'control');
+
+const firstElements = [Element, Document, DocumentFragment].map((of) => accessor(of.prototype, 'firstElementChild'));
+const nextElement = accessor(Element.prototype, 'nextElementSibling');
+const querySelectors = [Element, Document, DocumentFragment].map((of) => method(of.prototype, 'querySelectorAll'));
+
+// Closed shadow roots that the browser has opened for this world, by host.
+const closedRoots = new WeakMap();
+const shadowRoot = (el) => openRoot(el) ?? closedRoots.get(el) ?? null;
 
 const isElement = (node) => nodeType(node) === 1;
 const isText = (node) => nodeType(node) === 3;
@@ -67,6 +75,10 @@ function* children(node) {
   for (let child = firstChild(node); child; child = nextSibling(child)) yield child;
 }
 
+const sort = (node) => ({ 9: 1, 11: 2 }[nodeType(node)] ?? 0);
+const firstElement = (node) => firstElements[sort(node)](node);
+const selectAll = (node, selector) => querySelectors[sort(node)](node, selector);
+
 // parent is the flat-tree parent of a node: its slot, its host or its parent.
 const parent = (node) => {
   const slot = isElement(node) ? assignedSlot(node) : isText(node) ? textSlot(node) : null;
@@ -85,11 +97,32 @@ const within = (node, outer) => {
   return false;
 };
 
+// climb makes a question about an element or anything around it, which is
+// answered once for each of them.
+const climb = (test) => {
+  const known = new Map();
+  return (el) => {
+    const path = [];
+    let answer = null;
+    for (const up of ancestors(el)) {
+      if (known.has(up)) {
+        answer = known.get(up);
+        break;
+      }
+      path.push(up);
+      answer = test(up);
+      if (answer) break;
+    }
+    for (const up of path) known.set(up, answer);
+    return answer;
+  };
+};
+
 const collapse = (text) => text.replace(/[\s\u00a0]+/gu, ' ').trim();
 
 // clip cuts a text to at most max characters without halving one.
 const clip = (text, max) => {
   if (text.length <= max) return text.toWellFormed();
-  const chars = Array.from(text.slice(0, 2 * max)).slice(0, max);
+  const chars = Array.from(text.slice(0, 2 * max)).slice(0, max); // a character has at most two units
   return chars.join('').toWellFormed();
 };

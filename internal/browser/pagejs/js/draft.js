@@ -3,11 +3,13 @@
 // leaves the page.
 let draftEditor = null;
 
-// keepDraft binds the receipt to the outermost editor around the element.
+// keepDraft binds the receipt to the outermost editor around the element. Any
+// other field leaves an earlier receipt as it is.
 const keepDraft = ({ revision, index }) => {
   const el = handles.revision === revision ? handles.list[index]?.ref.deref() : null;
-  draftEditor = el && editable(el) && !valueOf[tag(el)] ? new WeakRef(host(el)) : null;
-  return draftEditor !== null;
+  if (!el || !editable(el) || valueOf[tag(el)]) return false;
+  draftEditor = new WeakRef(host(el));
+  return true;
 };
 
 // smallEnough is decided before anything is rendered.
