@@ -9,7 +9,7 @@ DEMO    := $(GO) run ./internal/testkit/demo --bin bin --out out/demo
 # The race detector needs a C compiler; without one the tests run without it.
 RACE    ?= $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build check lint generate test demo demo-practice demo-mediawiki bench clean
+.PHONY: help build check lint generate test demo demo-practice demo-mediawiki bench bench-observe clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ demo-mediawiki: build ## the main job on MediaWiki only
 bench: build ## what a call costs, as ratios within one run
 	@scripts/need browser
 	$(GO) test -run '^$$' -bench . -benchtime 1s -timeout 20m ./...
+
+bench-observe: build ## what seeing a page costs, beside @playwright/mcp in the same run
+	@scripts/need browser npm
+	$(GO) run ./internal/testkit/seebench --bin bin
 
 clean: ## remove what the targets above made
 	rm -rf bin out
