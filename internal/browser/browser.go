@@ -86,6 +86,9 @@ type Spec struct {
 	Tenant  string       // for the egress audit line
 	Origins site.Origins // where the main frame may go
 	Headed  bool         // under a private display; never a silent fallback (HEAD-01)
+	// Challenges: a page that asks for its owner yields fault.NeedsUser and
+	// nothing of what it shows (CHAL-01). True for the leases of a profile.
+	Challenges bool
 }
 
 // Page is one browser with one page. Its methods are not safe for concurrent

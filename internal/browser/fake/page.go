@@ -125,6 +125,10 @@ func (p *Page) observe(readiness observe.Readiness) (observe.Document, error) {
 	if !ok {
 		return observe.Document{}, fault.New(fault.ActionNotAllowed, "No page is open. Navigate first.")
 	}
+	if p.spec.Challenges && doc.Challenge {
+		p.revision, p.shown = "", nil
+		return observe.Document{}, fault.New(fault.NeedsUser, "The page asks for its owner. Nothing was read or sent.")
+	}
 	p.revision, p.shown = ident.Hex(16), doc.Controls
 	d := observe.Document{URL: p.url, Title: doc.Title, Text: doc.Text, Revision: p.revision, Readiness: readiness, Facts: map[string]observe.Facts{}}
 	for i, c := range doc.Controls {
@@ -171,13 +175,26 @@ func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, erro
 		return observe.Document{}, fault.New(fault.OutcomeUnknown, "The browser ended after the input was sent. It is not known what happened.")
 	default:
 	}
-	return p.observe(observe.DOMQuiet)
+	d, err := p.observe(observe.DOMQuiet)
+	if fault.Is(err, fault.NeedsUser) { // the input was sent (CHAL-01)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return observe.Document{URL: p.url, Revision: ident.Hex(16), Elements: []observe.Element{}, Interruption: observe.NeedsUser}, nil
+	}
+	return d, err
 }
 
 // target applies the checks that precede every input (CAP-06).
 func (p *Page) target(a action.Action) (Control, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.world.mu.Lock()
+	asked := p.spec.Challenges && p.world.docs[p.url].Challenge
+	p.world.mu.Unlock()
+	if asked {
+		p.revision, p.shown = "", nil
+		return Control{}, fault.New(fault.NeedsUser, "The page asks for its owner. Nothing was read or sent.")
+	}
 	if a.ExpectedRevision != p.revision {
 		return Control{}, fault.New(fault.PageChanged, "The page was observed again since that revision. Nothing was sent; use the newest observation.")
 	}

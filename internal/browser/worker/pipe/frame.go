@@ -25,14 +25,15 @@ import (
 
 // Setup is the first call: what the worker is to launch.
 type Setup struct {
-	Origins   site.Origins `json:"origins"`
-	Headed    bool         `json:"headed"`
-	Proxy     string       `json:"proxy"` // "127.0.0.1:port", the only way out
-	Home      string       `json:"home"`
-	PolicyDir string       `json:"policy_dir,omitempty"` // for managed policies; "" when there is no private one
-	Chromium  string       `json:"chromium"`
-	Xvfb      string       `json:"xvfb,omitempty"`
-	TrustedCA []byte       `json:"trusted_ca,omitempty"` // PEM, development mode only
+	Origins    site.Origins `json:"origins"`
+	Headed     bool         `json:"headed"`
+	Challenges bool         `json:"challenges"`
+	Proxy      string       `json:"proxy"` // "127.0.0.1:port", the only way out
+	Home       string       `json:"home"`
+	PolicyDir  string       `json:"policy_dir,omitempty"` // for managed policies; "" when there is no private one
+	Chromium   string       `json:"chromium"`
+	Xvfb       string       `json:"xvfb,omitempty"`
+	TrustedCA  []byte       `json:"trusted_ca,omitempty"` // PEM, development mode only
 }
 
 // kind says what a frame is.
