@@ -95,9 +95,11 @@ func (l *Launcher) Launch(ctx context.Context, spec browser.Spec) (browser.Page,
 		return nil, fault.New(fault.Internal, "A browser needs a tenant and at least one origin.")
 	}
 	if err := program(l.cfg.Chromium); err != nil {
+		l.cfg.Log.Error("Chromium cannot be used; run chaperone doctor", "path", l.cfg.Chromium, "error", err)
 		return nil, fault.Wrap(fault.ProviderUnavailable, "Chromium is not installed where it is looked for. Run chaperone doctor.", err)
 	}
 	if err := program(l.cfg.Xvfb); spec.Headed && err != nil {
+		l.cfg.Log.Error("Xvfb cannot be used; run chaperone doctor", "path", l.cfg.Xvfb, "error", err)
 		return nil, fault.Wrap(fault.ProviderUnavailable, "Xvfb is not installed where it is looked for, and this browser needs a display. Run chaperone doctor.", err)
 	}
 	p, err := l.start(ctx, spec.Tenant)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 )
@@ -61,7 +62,7 @@ func At(path string) (Dir, error) {
 }
 
 // Prepare makes the folder private, creating it if needed. It refuses one that
-// others can enter.
+// others can enter, or that cannot be written.
 func Prepare(path string) (Dir, error) {
 	d, err := At(path)
 	if err != nil {
@@ -76,6 +77,9 @@ func Prepare(path string) (Dir, error) {
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("the data folder %s must be a folder that only its owner can enter; run: chmod 700 %s", d, d)
+	}
+	if err := unix.Access(string(d), unix.W_OK); err != nil {
+		return "", fmt.Errorf("the data folder %s cannot be written: %w; choose another one with --data", d, err)
 	}
 	return d, nil
 }

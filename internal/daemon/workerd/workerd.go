@@ -17,6 +17,8 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/worker/pipe"
 )
 
+const byHand = "chaperone-worker is started by chaperone-browserd; by hand it answers only --help and --version."
+
 // Run is the program: arguments in, exit status out.
 func Run(args []string) int {
 	if len(args) >= 2 {
@@ -28,9 +30,12 @@ func Run(args []string) int {
 		case "--version":
 			fmt.Println("chaperone-worker", version.String())
 			return 0
+		case "--help":
+			fmt.Println(byHand)
+			return 0
 		}
 	}
-	fmt.Fprintln(os.Stderr, "chaperone-worker is started by chaperone-browserd; by hand it answers only --version.")
+	fmt.Fprintln(os.Stderr, byHand)
 	return 2
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
+	"github.com/chaperone-agents/chaperone/internal/store"
 )
 
 // Config of the MCP endpoints; every member is needed.
@@ -166,6 +167,9 @@ func (s *Server) call(ctx context.Context, c caller.Caller, t tool, r *mcp.CallT
 	waiting, done := context.WithCancel(ctx)
 	defer done()
 	view, err := s.Broker.Call(ctx, c, t.name, r.Params.Arguments, func(p broker.Pending) { go announce(waiting, r, p) })
+	if errors.Is(err, store.ErrUnavailable) { // the agent is told to ask the owner, who finds the cause here
+		s.Log.Error("a call was refused because the database cannot be used", "session", c.Session, "cause", err)
+	}
 	if err != nil {
 		return result(refusalOf(err), true)
 	}

@@ -28,14 +28,8 @@ func TestSecondUpIsRefused(t *testing.T) {
 // Whichever program is killed, nothing of ours lives on after two seconds, and
 // store and seals are whole at the next start (GATE-08, LEASE-02).
 func TestKilledPrograms(t *testing.T) {
-	site := product.Practice(t)
-	dev := product.DevFile(t, site, "")
-	data := product.Folder(t)
-	r := product.Up(t, data, "--dev", dev, "--approval-wait", "0s")
-	id := profile(t, r)
-	r.SignIn(site, id)
-	r.Stop()
-
+	data := shared.copy(t)
+	dev, id := shared.dev, shared.id
 	for _, program := range []string{"chaperone", "chaperone-browserd", "chaperoned", "chaperone-worker", "chromium"} {
 		t.Run(program, func(t *testing.T) {
 			r := product.Up(t, data, "--dev", dev, "--approval-wait", "0s")
@@ -184,12 +178,8 @@ func put(t *testing.T, path, body string) {
 // sign-in leaves the earlier seal as it was; a used or wrong capability is
 // refused (CER-02, CER-05, READY-04, SURF-01).
 func TestSignInKeepsAgentsOut(t *testing.T) {
-	site := product.Practice(t)
-	dev := product.DevFile(t, site, "")
-	data := product.Folder(t)
-	r := product.Up(t, data, "--dev", dev, "--approval-wait", "0s")
-	id := profile(t, r)
-	r.SignIn(site, id)
+	_, r, id := signedIn(t)
+	data := r.Data
 	agent := product.NewAgent(t, data, "--profile", id)
 	agent.Open(tickets)
 

@@ -2,6 +2,8 @@ package product_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,14 +21,26 @@ var (
 	tickets = practice.URL(practice.Desk, "/tickets")
 )
 
-// profile creates a profile for the desk and returns its id.
-func profile(t *testing.T, r *product.Running) string {
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if err := errors.Join(product.Clean(), os.RemoveAll(shared.dir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
+}
+
+// profile creates a profile for the desk, and further origins, and returns its id.
+func profile(t *testing.T, r *product.Running, more ...string) string {
 	t.Helper()
 	var created struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 	}
-	r.Must(&created, "profile", "create", "--origin", desk, "--json")
+	args := []string{"profile", "create", "--json", "--origin", desk}
+	for _, origin := range more {
+		args = append(args, "--origin", origin)
+	}
+	r.Must(&created, args...)
 	if created.ID == "" || created.Status != "authentication_required" {
 		t.Fatalf("created %+v", created)
 	}

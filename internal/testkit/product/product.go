@@ -26,8 +26,15 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/testkit/practice"
 )
 
+// BinEnv names the folder of programs that are built already, in processes
+// that a test starts of itself.
+const BinEnv = "CHAPERONE_PRODUCT_BIN"
+
 // build makes the programs once per test process.
 var build = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv(BinEnv); bin != "" {
+		return bin, nil
+	}
 	_, self, _, ok := runtime.Caller(0)
 	if !ok {
 		return "", errors.New("product: the source is not known")
@@ -49,6 +56,15 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	return bin, nil
 })
+
+// Clean removes what was built; call it when every test has ended.
+func Clean() error {
+	if os.Getenv(BinEnv) != "" {
+		return nil
+	}
+	bin, err := build()
+	return errors.Join(err, os.RemoveAll(bin))
+}
 
 // Bin is the folder of the built programs.
 func Bin(t testing.TB) string {
@@ -263,7 +279,8 @@ func (r *Running) Child(program string) int {
 		r.t.Fatal(err)
 	}
 	for _, p := range found {
-		if f := strings.Fields(p.Cmdline); len(f) > 0 && filepath.Base(f[0]) == program {
+		// Chromium's first process, not one of its helpers.
+		if f := strings.Fields(p.Cmdline); len(f) > 0 && filepath.Base(f[0]) == program && !strings.Contains(p.Cmdline, "--type=") {
 			return p.PID
 		}
 	}
