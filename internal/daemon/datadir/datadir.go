@@ -5,9 +5,7 @@
 package datadir
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -98,10 +96,4 @@ func (d Dir) Lock() (unlock func() error, err error) {
 		return nil, ErrRunning
 	}
 	return l.Unlock, nil
-}
-
-// Exists reports whether there is a data folder.
-func (d Dir) Exists() bool {
-	_, err := os.Stat(string(d))
-	return !errors.Is(err, fs.ErrNotExist)
 }
