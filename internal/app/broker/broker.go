@@ -1,8 +1,10 @@
 // Package broker is the one way from a tool call to an effect (design section
 // 2). Call prepares, decides, authorizes, permits, holds, marks the effect,
 // acts, observes, projects and records, in that order, for every tool alike; a
-// tool cannot skip a step (POL-01, POL-02, SCRL-01, TOOL-06, GATE-05, GATE-07,
-// REL-01, REL-02, LEASE-03 to LEASE-06, RENEW-01, RENEW-02, ACC-02, ACC-07).
+// tool cannot skip a step (POL-01, POL-02, SCRL-01, TOOL-06, TOOL-10, GATE-05,
+// GATE-07, REL-01, REL-02, REC-01, REC-02, CHAL-01, COND-02, COND-03, COND-06,
+// COND-07, EVID-04, FOC-07 to FOC-09, OPD-01 to OPD-04, LEASE-03 to LEASE-06,
+// RENEW-01, RENEW-02, ACC-02, ACC-07).
 package broker
 
 import (
@@ -19,6 +21,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/policy"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
@@ -36,7 +39,7 @@ type Config struct {
 	ApprovalURL  func(id string) string // where the owner decides
 	Headless     bool                   // leases of profiles without a display
 	ApproveAll   bool                   // development mode only: the owner's answer is always yes
-	Budget       int                    // bytes of one result; 0 means 64 KiB
+	Budget       int                    // bytes of one result; 0 means what the tool's version says
 	Now          func() time.Time       // nil means time.Now
 	Log          *slog.Logger
 }
@@ -53,15 +56,13 @@ type Broker struct {
 	Config
 	mu       sync.Mutex
 	sessions map[string]*session
+	traces   ring
 }
 
 // New checks the configuration.
 func New(c Config) (*Broker, error) {
 	if c.Store == nil || c.Service == nil || c.Hub == nil || c.ApprovalURL == nil || c.Log == nil || c.ApprovalWait < 0 || c.Budget < 0 {
 		return nil, errors.New("broker: the configuration is incomplete")
-	}
-	if c.Budget == 0 {
-		c.Budget = 64 << 10
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -87,30 +88,58 @@ type PendingError struct {
 func (e *PendingError) Error() string { return e.fault.Error() }
 func (e *PendingError) Unwrap() error { return e.fault }
 
+// Contract is the set of tool versions that the caller's session began with
+// (TOOL-10). Errors are those of Call.
+func (b *Broker) Contract(ctx context.Context, c caller.Caller) (contract.Set, error) {
+	if c.Role != caller.Agent || c.Session == "" {
+		return "", fault.New(fault.Forbidden, "Only an agent session can call tools. Nothing was done.")
+	}
+	var set contract.Set
+	err := b.Store.View(ctx, c.Scope, func(tx store.Tx) error {
+		s, err := tx.Session(c.Session)
+		set = s.Contract
+		return err
+	})
+	return set, public(err)
+}
+
 // Call carries out one tool call of the caller's session. onWait, which may be
 // nil, is told once when the call starts to wait for the owner. Errors are
 // fault.Errors of the tool family, or a *PendingError.
 func (b *Broker) Call(ctx context.Context, c caller.Caller, tool action.Tool, arguments json.RawMessage, onWait func(Pending)) (projection.View, error) {
-	request, err := action.Prepare(tool, arguments)
+	t := begin(tool)
+	v, err := b.call(ctx, t, c, tool, arguments, onWait)
+	b.ended(t, err)
+	return v, err
+}
+
+func (b *Broker) call(ctx context.Context, t *trace, c caller.Caller, tool action.Tool, arguments json.RawMessage, onWait func(Pending)) (projection.View, error) {
+	done := t.start(PhasePrepare, Orchestrator)
+	set, err := b.Contract(ctx, c)
 	if err != nil {
-		return projection.View{}, err
+		return projection.View{}, done(err)
+	}
+	request, err := action.PrepareFor(set, tool, arguments)
+	if err != nil {
+		return projection.View{}, done(err)
 	}
 	bound, err := b.binding(ctx, c)
-	if err != nil {
+	if done(err) != nil {
 		return projection.View{}, err
 	}
 	decision := policy.Decide(request, bound.session.Origins)
 	switch decision.Verdict {
 	case policy.Allow:
 	case policy.Ask:
-		if err := b.await(ctx, c, bound, request, onWait); err != nil {
+		done := t.start(PhaseAwait, Orchestrator)
+		if err := done(b.await(ctx, c, bound, request, onWait)); err != nil {
 			return projection.View{}, err
 		}
 	default:
 		b.denied(ctx, c, request, decision.Refusal)
 		return projection.View{}, decision.Refusal
 	}
-	return b.dispatch(ctx, c, request, decision)
+	return b.dispatch(ctx, t, c, request, decision)
 }
 
 // binding is what a session stands for at this moment.
@@ -167,7 +196,7 @@ func (b *Broker) read(tx store.Tx, c caller.Caller) (binding, error) {
 }
 
 // dispatch spends the authority, marks the effect, and carries the call out.
-func (b *Broker) dispatch(ctx context.Context, c caller.Caller, r action.Request, d policy.Decision) (projection.View, error) {
+func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r action.Request, d policy.Decision) (projection.View, error) {
 	s := b.session(c)
 	if err := s.lock(ctx); err != nil {
 		return projection.View{}, fault.Wrap(fault.ProviderUnavailable, "The call was cancelled before anything was sent.", err)
@@ -176,36 +205,54 @@ func (b *Broker) dispatch(ctx context.Context, c caller.Caller, r action.Request
 	if err := s.fresh(r); err != nil {
 		return projection.View{}, err
 	}
+	s.focused(&r)
 	bound, err := b.binding(ctx, c)
 	if err != nil {
 		return projection.View{}, err
 	}
+	done := t.start(PhaseAcquire, Isolated)
 	held, err := b.hold(ctx, s, bound)
-	if err != nil {
+	if done(err) != nil {
 		return projection.View{}, err
 	}
+	done = t.start(PhasePermit, Database)
 	invocation, permit, err := b.permit(ctx, c, r, d)
-	if err != nil {
+	if done(err) != nil {
 		return projection.View{}, err
 	}
 	doing, cancel := context.WithTimeout(ctx, toolTime)
 	defer cancel()
+	seen := s.seen()
+	done = t.start(PhaseDispatch, Isolated)
 	document, err := b.Service.Do(doing, held, permit, r)
 	if err == nil {
 		err = s.saw(document, bound.session.Origins)
 	}
-	if err != nil {
+	if done(err) != nil {
 		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
 	}
 	s.done(r)
+	if err := s.interrupted(r); err != nil {
+		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
+	}
+	result, err := b.watch(doing, t, s, bound, r)
+	if err != nil {
+		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
+	}
 	invocation.Outcome = run.Succeeded
-	if err := b.record(ctx, c, invocation, audit.CallCompleted); err != nil {
+	done = t.start(PhaseRecord, Database)
+	if err := done(b.record(ctx, c, invocation, audit.CallCompleted)); err != nil {
 		if r.Tool == action.Act {
 			return projection.View{}, fault.Wrap(fault.OutcomeUnknown, "The action was sent, but its outcome could not be recorded. It is not repeated; observe to see what happened.", err)
 		}
 		return projection.View{}, err
 	}
-	return projection.Project(s.last, b.Budget), nil
+	done = t.start(PhaseProject, Orchestrator)
+	view, err := s.show(projection.Options{
+		Version: r.Version, Budget: b.Budget, Query: r.Query, Element: r.Offsets.Element, Text: r.Offsets.Text,
+		Since: r.Since, Seen: seen, Condition: result,
+	})
+	return view, done(err)
 }
 
 // permit consumes what authorizes the call and records the intent, in one
@@ -268,19 +315,22 @@ func spend(tx store.Tx, bound binding, r action.Request, now time.Time) (grant.P
 // failed records a call that did not succeed and decides what is known of it.
 // It returns the error to show.
 func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r action.Request, i run.Invocation, cause error) error {
-	shown := fault.Public(cause)
+	shown, keep := fault.Public(cause), keeps(fault.CodeOf(cause))
+	if l, ok := errors.AsType[*lostError](cause); ok {
+		keep = l.keep
+	}
 	kind := audit.CallFailed
 	i.Outcome = run.Failed
 	if r.Tool == action.Act && possiblySent(shown.Code) {
 		kind, i.Outcome = audit.CallUncertain, run.Uncertain
-		if !said(shown.Code) {
+		if _, told := errors.AsType[*lostError](cause); !told && !said(shown.Code) {
 			shown = fault.New(fault.OutcomeUnknown, "The action may have been sent, and what happened is not known. It is not repeated; open the page again to see.")
 		}
 	}
 	b.Log.Warn("call failed", "session", c.Session, "tool", r.Tool, "code", shown.Code)
 	i.Code = string(shown.Code)
 	s.lease.Sequence = 0 // learnt again by attaching
-	if !keeps(shown.Code) {
+	if !keep {
 		s.forget()
 		if err := b.release(ctx, s); err != nil {
 			b.Log.Warn("lease not closed", "session", c.Session, "code", fault.CodeOf(err))

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+	"github.com/chaperone-agents/chaperone/internal/rules/projection"
 )
 
 // session is what the broker remembers of an agent session while it runs: the
@@ -24,8 +27,9 @@ type session struct {
 	lease   browser.Lease // zero when there is none; guarded by turn
 	attempt int           // of the next lease; guarded by turn
 
-	mu   sync.Mutex
-	last observe.Raw // zero Revision when nothing may be acted on
+	mu    sync.Mutex
+	last  observe.Raw      // zero when nothing may be acted on
+	shown projection.Shown // what of it the agent saw; zero unless it is of last
 }
 
 func (b *Broker) session(c caller.Caller) *session {
@@ -51,20 +55,50 @@ func (s *session) lock(ctx context.Context) error {
 
 func (s *session) unlock() { s.turn <- struct{}{} }
 
-// fresh refuses an act on anything but the newest observation (CAP-06).
+// fresh refuses what the newest observation shows to be wrong, before anything
+// is sent: an act on another revision (CAP-06) or on a region (FOC-07), and an
+// offset into a region that is not the focused one (FOC-08). A read of another
+// revision still reaches the browser, which knows.
 func (s *session) fresh(r action.Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := r.Query.Region; r.Tool == action.Observe && q != nil && q.TextOffset > 0 && q.Revision == s.last.Revision() && s.region(q.Ref) {
+		return fault.New(fault.FocusRequired, "A text_offset continues a focused read. Nothing was read; read the region without text_offset first, then copy next_text.")
+	}
 	if r.Tool != action.Act {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last.Document().Revision != r.Action.ExpectedRevision {
+	if s.last.Revision() != r.Action.ExpectedRevision {
 		return fault.New(fault.PageChanged, "That revision is not the newest observation. Nothing was sent; observe and use the newest references.")
+	}
+	if s.region(r.Action.Ref) {
+		return fault.New(fault.RegionNotActionable, "That reference is a region's, which is for reading. Nothing was sent; act with the ref of an element.")
 	}
 	if _, _, ok := s.last.Find(r.Action.Ref); !ok {
 		return fault.New(fault.ElementNotFound, "The newest observation has no element with that reference. Nothing was sent.")
 	}
 	return nil
+}
+
+// region reports whether the newest observation has a region with the
+// reference. The caller holds mu.
+func (s *session) region(ref string) bool {
+	return slices.ContainsFunc(s.last.Document().Regions, func(r observe.Region) bool { return r.Ref == ref })
+}
+
+// focused adds the cursor of the captured text to a read that goes on in the
+// focused region, so that the browser can tell whether that text is unchanged
+// (FOC-03).
+func (s *session) focused(r *action.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, focus := r.Query.Region, s.last.Document().Focus
+	if q == nil || q.TextCursor != "" || focus == nil || q.Ref != focus.RegionRef {
+		return
+	}
+	with := *q
+	with.TextCursor = focus.TextCursor
+	r.Query.Region = &with
 }
 
 // describe is what the owner is shown of an act. What cannot be described is
@@ -88,8 +122,42 @@ func (s *session) saw(d observe.Document, origins site.Origins) error {
 	raw, err := observe.Accept(d, origins)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = raw // the zero Raw when refused: nothing may be acted on
+	s.last, s.shown = raw, projection.Shown{} // the zero Raw when refused: nothing may be acted on
 	return err
+}
+
+// seen is what the agent saw of the newest observation.
+func (s *session) seen() projection.Shown {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown
+}
+
+// show projects the newest observation, and remembers what of it is shown.
+func (s *session) show(o projection.Options) (projection.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	view, shown, err := projection.Project(s.last, o)
+	s.shown = shown
+	return view, err
+}
+
+// interrupted says what a sign-in challenge means to the call that met it. It
+// proves nothing about an act that was sent (CHAL-01), and versions before
+// 1.7.0 have no other word for it.
+func (s *session) interrupted(r action.Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.last.Document().Interruption == "":
+		return nil
+	case r.Tool == action.Act:
+		return &lostError{keep: true, fault: fault.New(fault.OutcomeUnknown,
+			"The website asks for its owner to sign in. The action was sent before that, and what came of it is not known. It is not repeated; ask the owner to sign in, then observe.")}
+	case !r.Version.AtLeast(contract.V170):
+		return fault.New(fault.NeedsUser, "The website asks for its owner. Nothing was sent; ask the owner to sign in.")
+	}
+	return nil
 }
 
 // done notes that the service carried out an operation of the lease.
@@ -113,7 +181,15 @@ func keeps(code fault.Code) bool {
 func (s *session) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = observe.Raw{}
+	s.last, s.shown = observe.Raw{}, projection.Shown{}
+}
+
+// dropRows takes the rows out of the newest observation: a condition read
+// them, and the agent did not ask for them.
+func (s *session) dropRows() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = s.last.WithoutRows()
 }
 
 // hold returns the proof of the session's lease, attaching or acquiring one

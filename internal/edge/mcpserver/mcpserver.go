@@ -2,7 +2,7 @@
 // streamable HTTP at /mcp, and the byte stream of a stdio client tunnelled
 // through one websocket at /mcp/stdio. Both authenticate the paired device of
 // one agent session and speak to the same broker (CAP-01, TOOL-01 to TOOL-04,
-// TOOL-07, GOAL-03, OBS results of section 2.2 of the requirements).
+// TOOL-07, TOOL-10, GOAL-03, OBS results of section 2.2 of the requirements).
 package mcpserver
 
 import (
@@ -23,6 +23,8 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/store"
 )
 
@@ -71,33 +73,42 @@ func (s *Server) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /mcp/stdio", s.serveStdio)
 }
 
+// agent is an authenticated agent device, the spelling it wants, and the tools
+// that its session began with.
+type agent struct {
+	caller.Caller
+	names Names
+	tools contract.Set
+}
+
 // agent authenticates the request as an agent device.
-func (s *Server) agent(r *http.Request) (caller.Caller, Names, error) {
+func (s *Server) agent(r *http.Request) (agent, error) {
 	c, err := s.Authenticate(r.Context(), httpx.Bearer(r))
 	if err != nil {
-		return c, "", err
+		return agent{}, err
 	}
 	if c.Role != caller.Agent || c.Session == "" {
-		return c, "", fault.New(fault.Forbidden, "This is the agents' endpoint. Use the credential of an agent session.")
+		return agent{}, fault.New(fault.Forbidden, "This is the agents' endpoint. Use the credential of an agent session.")
 	}
-	names := s.Names
+	a := agent{Caller: c, names: s.Names}
 	if n := Names(r.URL.Query().Get("tool-names")); n == Dotted || n == Underscore {
-		names = n
+		a.names = n
 	}
-	return c, names, nil
+	a.tools, err = s.Broker.Contract(r.Context(), c)
+	return a, err
 }
 
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
-	c, names, err := s.agent(r)
+	a, err := s.agent(r)
 	if err != nil {
 		httpx.Fail(w, err)
 		return
 	}
-	key := clientKey{device: c.Device, names: names}
+	key := clientKey{device: a.Device, names: a.names}
 	s.mu.Lock()
 	h := s.clients[key]
 	if h == nil {
-		h = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server(c, names) },
+		h = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server(a) },
 			&mcp.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody})
 		s.clients[key] = h
 	}
@@ -105,7 +116,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet { // a stream that lasts; every other request authenticates anew
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		go s.whileAllowed(ctx, r, c.Scope, cancel)
+		go s.whileAllowed(ctx, r, a.Scope, cancel)
 		r = r.WithContext(ctx)
 	}
 	h.ServeHTTP(w, r)
@@ -125,7 +136,7 @@ func (s *Server) whileAllowed(ctx context.Context, r *http.Request, scope caller
 // serveStdio lends the connection of a stdio client the life of its agent
 // session: when one ends, so does the other.
 func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
-	c, names, err := s.agent(r)
+	a, err := s.agent(r)
 	if err != nil {
 		httpx.Fail(w, err)
 		return
@@ -139,34 +150,35 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	conn := websocket.NetConn(ctx, ws, websocket.MessageBinary)
 	defer conn.Close()
-	go s.whileAllowed(ctx, r, c.Scope, func() { ws.Close(websocket.StatusPolicyViolation, "the session has ended") })
-	session, err := s.server(c, names).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: maxBody}, nil)
+	go s.whileAllowed(ctx, r, a.Scope, func() { ws.Close(websocket.StatusPolicyViolation, "the session has ended") })
+	session, err := s.server(a).Connect(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: maxBody}, nil)
 	if err == nil {
 		session.Wait() // an error here is the client going away
 	}
 	ending, done := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer done()
-	if err := s.EndSession(ending, c); err != nil {
-		s.Log.Warn("agent session not ended", "session", c.Session, "code", fault.CodeOf(err))
+	if err := s.EndSession(ending, a.Caller); err != nil {
+		s.Log.Warn("agent session not ended", "session", a.Session, "code", fault.CodeOf(err))
 	}
 }
 
-// server is the MCP server of one agent session.
-func (s *Server) server(c caller.Caller, names Names) *mcp.Server {
+// server is the MCP server of one agent session, with the versions of the
+// tools that the session began with.
+func (s *Server) server(a agent) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "chaperone", Title: "Chaperone", Version: s.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
-	for _, t := range tools {
-		server.AddTool(t.definition(names), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.call(ctx, c, t, r), nil
+	for _, t := range a.tools.Tools() {
+		server.AddTool(definition(t, a.names), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, a.Caller, action.Tool(t.Name), r), nil
 		})
 	}
 	return server
 }
 
-func (s *Server) call(ctx context.Context, c caller.Caller, t tool, r *mcp.CallToolRequest) *mcp.CallToolResult {
+func (s *Server) call(ctx context.Context, c caller.Caller, tool action.Tool, r *mcp.CallToolRequest) *mcp.CallToolResult {
 	waiting, done := context.WithCancel(ctx)
 	defer done()
-	view, err := s.Broker.Call(ctx, c, t.name, r.Params.Arguments, func(p broker.Pending) { go announce(waiting, r, p) })
+	view, err := s.Broker.Call(ctx, c, tool, r.Params.Arguments, func(p broker.Pending) { go announce(waiting, r, p) })
 	if errors.Is(err, store.ErrUnavailable) { // the agent is told to ask the owner, who finds the cause here
 		s.Log.Error("a call was refused because the database cannot be used", "session", c.Session, "cause", err)
 	}

@@ -27,7 +27,7 @@ func describe(name string, v Version) (title, text string) {
 		}
 		text += "; wait_for, to wait until something is visible (role and name, or evidence)."
 		if v.AtLeast(V190) {
-			text += " since: your newest revision, returns only what changed: an element you know as OLD:7 is now NEW:7, listed only if it differs; gone lists numbers that went; text starts at text_offset and all before it is as you read it."
+			text += " since: your newest revision, returns only what changed: an element you know as OLD:7 is now NEW:7, listed only if it differs; gone lists numbers that went; text begins at byte text_starts_at, and all before it is as you read it."
 		}
 		text += " Every answer has a new revision; older references are dead. What did not fit is counted (omitted_*), never absent."
 	}

@@ -179,6 +179,16 @@ func (r Raw) Revision() string {
 	return (*r.document).Revision
 }
 
+// WithoutRows is the observation without its extraction.
+func (r Raw) WithoutRows() Raw {
+	if r.document == nil {
+		return r
+	}
+	d := clone(**r.document)
+	d.Extraction = nil
+	return Raw{document: new(new(d))}
+}
+
 // Find is the element with the reference, and its facts.
 func (r Raw) Find(ref string) (Element, Facts, bool) {
 	if r.document == nil {

@@ -38,7 +38,7 @@ func encode(t interface{ Fatal(...any) }, v View) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-func page(elements int, text string) observe.Document {
+func desk(elements int, text string) observe.Document {
 	d := observe.Document{URL: "https://wiki.example.org/", Title: "A <b>title</b> & more", Revision: "r1", Text: text, Readiness: observe.DOMQuiet}
 	for i := range elements {
 		d.Elements = append(d.Elements, observe.Element{Ref: fmt.Sprintf("r1:%d", i), Role: "button", Name: fmt.Sprintf("Button %d", i)})
@@ -48,8 +48,8 @@ func page(elements int, text string) observe.Document {
 
 // PROJ-01: what fits is all there, and nothing is said to be missing.
 func TestEverythingFits(t *testing.T) {
-	d := page(3, "Hello <world> & \"others\"")
-	v := Project(accept(t, d), 4096)
+	d := desk(3, "Hello <world> & \"others\"")
+	v := plain(accept(t, d).Document(), 4096)
 	if v.URL != d.URL || v.Title != d.Title || v.Revision != "r1" || v.Text != d.Text || len(v.Elements) != 3 || v.Trust != "external_untrusted" {
 		t.Errorf("%+v", v)
 	}
@@ -63,36 +63,36 @@ func TestEverythingFits(t *testing.T) {
 	for _, cut := range []observe.Document{{TextTruncated: true}, {MoreElements: true}} {
 		x := d
 		x.TextTruncated, x.MoreElements = cut.TextTruncated, cut.MoreElements
-		if !Project(accept(t, x), 4096).More {
+		if !plain(accept(t, x).Document(), 4096).More {
 			t.Errorf("a bounded observation does not say so: %+v", cut)
 		}
 	}
-	if b := encode(t, Project(accept(t, page(0, "")), 4096)); !bytes.Contains(b, []byte(`"elements":[]`)) {
+	if b := encode(t, plain(accept(t, desk(0, "")).Document(), 4096)); !bytes.Contains(b, []byte(`"elements":[]`)) {
 		t.Errorf("no elements are not an empty list: %s", b)
 	}
 }
 
 // Text keeps at least a quarter of the room, elements the rest.
 func TestShares(t *testing.T) {
-	v := Project(accept(t, page(200, strings.Repeat("word ", 2000))), 4096)
+	v := plain(accept(t, desk(200, strings.Repeat("word ", 2000))).Document(), 4096)
 	if n := len(v.Text); n < 900 || n > 1200 {
 		t.Errorf("%d bytes of text", n)
 	}
 	if v.OmittedElements != 200-len(v.Elements) || v.OmittedElements == 0 || v.OmittedText != 10000-len(v.Text) {
 		t.Errorf("%d elements, %d omitted, %d bytes omitted", len(v.Elements), v.OmittedElements, v.OmittedText)
 	}
-	if all := Project(accept(t, page(200, "")), 4096); len(all.Elements) <= len(v.Elements) {
+	if all := plain(accept(t, desk(200, "")).Document(), 4096); len(all.Elements) <= len(v.Elements) {
 		t.Errorf("without text there are %d elements, with it %d", len(all.Elements), len(v.Elements))
 	}
 }
 
 // PROJ-02: one whole control comes before the title and the text.
 func TestControlFirst(t *testing.T) {
-	d := page(1, strings.Repeat("x", 5000))
+	d := desk(1, strings.Repeat("x", 5000))
 	d.URL += strings.Repeat("p", 600)
 	d.Title = strings.Repeat("t", 1000)
 	d.Elements[0].Name = strings.Repeat("n", 500)
-	v := Project(accept(t, d), 1024)
+	v := plain(accept(t, d).Document(), 1024)
 	if len(v.Elements) != 1 || v.Elements[0].Name != d.Elements[0].Name {
 		t.Errorf("the control is missing: %+v", v)
 	}
@@ -100,9 +100,9 @@ func TestControlFirst(t *testing.T) {
 		t.Errorf("what does not fit is not said to be omitted: %+v", v)
 	}
 	// A control too large for any place does not take the others'.
-	d = page(3, "")
+	d = desk(3, "")
 	d.Elements[0].Name = strings.Repeat("\x01", 1000)
-	v = Project(accept(t, d), 1024)
+	v = plain(accept(t, d).Document(), 1024)
 	if len(v.Elements) != 2 || v.Elements[0].Ref != "r1:1" || v.OmittedElements != 1 {
 		t.Errorf("%+v", v)
 	}
@@ -137,7 +137,7 @@ func TestProjectProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := document(t)
 		budget := rapid.IntRange(-1, 20000).Draw(t, "budget")
-		v := Project(accept(t, d), budget)
+		v := plain(accept(t, d).Document(), budget)
 		b := encode(t, v)
 		if len(b) > max(budget, MinBudget) {
 			t.Fatalf("%d bytes in a budget of %d: %s", len(b), budget, b)
@@ -164,14 +164,14 @@ func TestProjectProperty(t *testing.T) {
 			t.Fatalf("URL or title is cut: %+v", v)
 		}
 		for _, e := range d.Elements {
-			only := View{Revision: d.Revision, Elements: []observe.Element{e}, Trust: Trust, OmittedURL: true, OmittedTitle: d.Title != "",
+			only := View{Revision: d.Revision, Elements: []Element{{Element: e}}, Trust: Trust, OmittedURL: true, OmittedTitle: d.Title != "",
 				OmittedElements: len(d.Elements), OmittedText: len(d.Text), More: true}
 			fits = fits || len(encode(t, only)) <= budget
 		}
 		if fits && len(v.Elements) == 0 {
 			t.Fatal("an element fits and none is there")
 		}
-		if again := Project(accept(t, d), budget); string(encode(t, again)) != string(b) {
+		if again := plain(accept(t, d).Document(), budget); string(encode(t, again)) != string(b) {
 			t.Fatal("the projection is not deterministic")
 		}
 	})
@@ -195,7 +195,7 @@ func TestWidth(t *testing.T) {
 func TestProjectEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := document(t)
-		v := Project(accept(t, d), 1<<20)
+		v := plain(accept(t, d).Document(), 1<<20)
 		if v.OmittedElements != 0 || v.OmittedText != 0 || v.OmittedURL || v.OmittedTitle || v.Text != d.Text {
 			t.Fatalf("something is missing in a budget for everything: %+v", v)
 		}
@@ -203,12 +203,12 @@ func TestProjectEverything(t *testing.T) {
 }
 
 func BenchmarkProject(b *testing.B) {
-	d := page(256, strings.Repeat("Some words of a page. ", 4000))
+	d := desk(256, strings.Repeat("Some words of a page. ", 4000))
 	raw := accept(b, d)
 	for _, budget := range []int{4096, 512 << 10} {
 		b.Run(fmt.Sprint(budget), func(b *testing.B) {
 			for b.Loop() {
-				Project(raw, budget)
+				plain(raw.Document(), budget)
 			}
 		})
 	}
