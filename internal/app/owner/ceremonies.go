@@ -68,6 +68,8 @@ func (o *Owner) BeginCeremony(ctx context.Context, by caller.Caller, profileID, 
 	switch {
 	case fault.Is(err, fault.URLDisallowed):
 		return Begun{}, fault.Wrap(fault.MalformedRequest, movedLogin, err)
+	case fault.Is(err, fault.SiteUnreachable):
+		return Begun{}, fault.Wrap(fault.ProviderUnavailable, "The website did not answer. Nothing was recorded; check the address and the network, then try again.", err).Retry()
 	case err != nil:
 		return Begun{}, fault.Wrap(fault.ProviderUnavailable, "The sign-in browser could not be started. Nothing was recorded; try again, and if that does not help, run: chaperone doctor.", err).Retry()
 	}

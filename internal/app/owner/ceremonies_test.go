@@ -75,6 +75,12 @@ func TestLoginAddressMustBeOnTheProfile(t *testing.T) {
 	if p := fault.Public(err).Public; !strings.Contains(p, "with or without www") || strings.Contains(p, "planted-secret") {
 		t.Errorf("redirect: %q", p)
 	}
+	h.service.begin = fault.New(fault.SiteUnreachable, "planted-secret")
+	_, err = h.BeginCeremony(t.Context(), ana, id, wiki)
+	want(t, err, fault.ProviderUnavailable)
+	if p := fault.Public(err).Public; !strings.Contains(p, "did not answer") || strings.Contains(p, "planted-secret") {
+		t.Errorf("unreachable: %q", p)
+	}
 	h.service.begin = nil
 	if h.everything(ana.Scope) != before {
 		t.Error("a refused launch left a record")
