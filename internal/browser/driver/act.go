@@ -3,11 +3,10 @@ package driver
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -47,11 +46,12 @@ func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, erro
 			return observe.Document{}, unknown(err)
 		}
 	}
-	return p.aftermath(ctx, t.found.Done)
+	return p.aftermath(ctx, t)
 }
 
 // aimed is an element that was found ready for the act.
 type aimed struct {
+	world *world
 	args  pagejs.TargetArgs
 	found pagejs.Target
 }
@@ -61,30 +61,29 @@ type aimed struct {
 // trialBound. Nothing is sent.
 func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 	p.mu.Lock()
-	revision := p.revision
+	revision, shown := p.revision, p.view
 	p.mu.Unlock()
 	if revision == "" || a.ExpectedRevision != revision {
 		return aimed{}, refusal(pagejs.Stale)
 	}
-	rest, ok := strings.CutPrefix(a.Ref, revision+":")
-	if !ok {
+	n, ok := refNumber(a.Ref, revision)
+	at, known := shown.targets[n]
+	if !ok || !known {
 		return aimed{}, refusal(pagejs.Unknown)
 	}
-	if rest == "focus" || strings.HasPrefix(rest, "region:") {
-		return aimed{}, fault.New(fault.RegionNotActionable, "That is a region, which is for reading. Nothing was sent; use the ref of an element.")
+	for w := at.world; w.frame != ""; w = w.parent {
+		if o, err := site.ParseOrigin(w.origin); err != nil || !p.config.Origins.Has(o) {
+			return aimed{}, fault.New(fault.ActionNotAllowed, "The element is in a frame whose origin is not one of this profile. Nothing was sent.")
+		}
 	}
-	index, err := strconv.Atoi(rest)
-	if err != nil || index < 0 || strconv.Itoa(index) != rest {
-		return aimed{}, refusal(pagejs.Unknown)
-	}
-	t := aimed{args: pagejs.TargetArgs{Revision: revision, Index: index, Kind: string(a.Kind)}}
+	t := aimed{world: at.world, args: pagejs.TargetArgs{Revision: revision, Index: at.number, Kind: string(a.Kind)}}
 	if a.Key != nil {
 		t.args.Key = *a.Key
 	}
 	deadline := time.Now().Add(trialBound)
 	for {
 		t.found = pagejs.Target{}
-		if err := p.bounded(ctx, inputBound, pagejs.Locate, t.args, &t.found); err != nil {
+		if err := p.locate(ctx, &t); err != nil {
 			return aimed{}, p.unreadable(err)
 		}
 		if t.found.Reason == "" {
@@ -101,6 +100,30 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 	}
 }
 
+// locate asks for the point at which the element can be met. A point in a frame
+// is followed outwards: every document around it must show the frame there.
+func (p *Page) locate(ctx context.Context, t *aimed) error {
+	bounded, cancel := context.WithTimeout(ctx, inputBound)
+	defer cancel()
+	if err := p.in(bounded, t.world, pagejs.Locate, t.args, &t.found); err != nil || t.found.Reason != "" || t.found.Done {
+		return err
+	}
+	return p.outwards(bounded, t.world, &t.found, nil)
+}
+
+// outwards turns a point of a frame's document into one of the main document.
+// With types it arms the documents on the way.
+func (p *Page) outwards(ctx context.Context, w *world, at *pagejs.Target, types []string) error {
+	for ; w.frame != "" && at.Reason == ""; w = w.parent {
+		args := pagejs.ThroughArgs{Number: w.element, X: at.X, Y: at.Y, Types: types}
+		*at = pagejs.Target{}
+		if err := p.in(ctx, w.parent, pagejs.Through, args, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // unreadable is a question that failed before anything was sent.
 func (p *Page) unreadable(err error) error {
 	if errors.Is(err, errMoved) {
@@ -114,8 +137,9 @@ func (p *Page) unreadable(err error) error {
 
 // aftermath settles and observes after an act. Whatever fails now, the input
 // may have had its effect (CLK-03).
-func (p *Page) aftermath(ctx context.Context, nothingSent bool) (observe.Document, error) {
-	readiness, err := p.settle(ctx)
+func (p *Page) aftermath(ctx context.Context, t aimed) (observe.Document, error) {
+	nothingSent := t.found.Done
+	readiness, err := p.settle(ctx, t.world)
 	p.mu.Lock()
 	nav := p.nav
 	p.mu.Unlock()

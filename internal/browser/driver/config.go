@@ -24,6 +24,9 @@ type Config struct {
 	Origins site.Origins // where the main frame may navigate
 	Headed  bool         // under a private Xvfb that Launch starts; never a silent fallback to headless (HEAD-01)
 	Proxy   string       // "127.0.0.1:port", the only way out
+	// Specified keeps to the candidates of the contract before 1.9.0, and to the
+	// main document.
+	Specified bool
 	// Challenges: a page that asks for its owner is not read, and nothing is sent
 	// to it. For sessions of a profile; a browser without one must be able to read
 	// a page that has a password field.

@@ -34,7 +34,7 @@ func (p *Page) dispatch(ctx context.Context, a action.Action, t aimed) (sent boo
 		if err != nil {
 			return sent, err
 		}
-		return true, p.confirm(ctx, pagejs.ConfirmChecked, t.args)
+		return true, p.confirm(ctx, t, pagejs.ConfirmChecked)
 	case action.Type:
 		return p.typeText(ctx, t, *a.Value)
 	case action.Select:
@@ -69,7 +69,10 @@ func (p *Page) click(ctx context.Context, t aimed) (sent bool, _ error) {
 		return true, err // a movement can start something, too
 	}
 	var aim pagejs.Target
-	if err := p.ask(ctx, pagejs.Aim, t.args, &aim); err != nil {
+	if err := p.in(ctx, t.world, pagejs.Aim, t.args, &aim); err != nil {
+		return true, err
+	}
+	if err := p.outwards(ctx, t.world, &aim, clickTypes); err != nil {
 		return true, err
 	}
 	if aim.Reason != "" {
@@ -86,23 +89,31 @@ func (p *Page) click(ctx context.Context, t aimed) (sent bool, _ error) {
 	if err := errors.Join(errDown, errUp); err != nil {
 		return true, err
 	}
-	return true, p.disarm(ctx)
+	return true, p.disarm(ctx, t.world)
 }
 
-// disarm reads what the guard saw. A document that has gone took the guard
-// with it; then the click has done its work.
-func (p *Page) disarm(ctx context.Context) error {
-	var v pagejs.Verdict
-	err := p.ask(ctx, pagejs.Disarm, struct{}{}, &v)
-	switch {
-	case p.left(err):
-		return nil
-	case err != nil:
-		return err
-	case v.Blocked:
-		return errBlocked
+// clickTypes are the events of a click, for the documents around a frame.
+var clickTypes = []string{"mousedown", "mouseup", "click"}
+
+// disarm reads what the guard saw, in the element's document and in those
+// around it. A document that has gone took the guard with it; then the click
+// has done its work.
+func (p *Page) disarm(ctx context.Context, w *world) error {
+	for {
+		var v pagejs.Verdict
+		err := p.in(ctx, w, pagejs.Disarm, struct{}{}, &v)
+		switch {
+		case p.left(err), err != nil && w.frame != "" && ctx.Err() == nil && p.conn.Err() == nil:
+		case err != nil:
+			return err
+		case v.Blocked:
+			return errBlocked
+		}
+		if w.frame == "" {
+			return nil
+		}
+		w = w.parent
 	}
-	return nil
 }
 
 // left reports whether a question failed because the page went elsewhere.
@@ -115,9 +126,9 @@ func (p *Page) left(err error) bool {
 	return errors.Is(err, errMoved) || p.nav.pending || p.nav.requested || p.nav.committed
 }
 
-func (p *Page) confirm(ctx context.Context, fn pagejs.Function, args pagejs.TargetArgs) error {
+func (p *Page) confirm(ctx context.Context, t aimed, fn pagejs.Function) error {
 	var yes bool
-	if err := p.ask(ctx, fn, args, &yes); err != nil {
+	if err := p.in(ctx, t.world, fn, t.args, &yes); err != nil {
 		return err
 	}
 	if !yes {
@@ -130,7 +141,7 @@ func (p *Page) confirm(ctx context.Context, fn pagejs.Function, args pagejs.Targ
 // its focus handler may have done is no input of the act.
 func (p *Page) focus(ctx context.Context, t aimed) (pagejs.Target, error) {
 	var got pagejs.Target
-	if err := p.ask(ctx, pagejs.FocusFor, t.args, &got); err != nil {
+	if err := p.in(ctx, t.world, pagejs.FocusFor, t.args, &got); err != nil {
 		return got, p.unreadable(err)
 	}
 	if got.Reason != "" {
@@ -157,7 +168,7 @@ func (p *Page) typeText(ctx context.Context, t aimed, text string) (sent bool, _
 			return true, err
 		}
 	}
-	err = p.confirm(ctx, pagejs.ConfirmText, t.args)
+	err = p.confirm(ctx, t, pagejs.ConfirmText)
 	if err == nil && text != "" {
 		p.keepDraft(ctx, t, text)
 	}
@@ -167,7 +178,7 @@ func (p *Page) typeText(ctx context.Context, t aimed, text string) (sent bool, _
 func (p *Page) choose(ctx context.Context, t aimed, value string) (sent bool, _ error) {
 	t.args.Value = value
 	var got pagejs.Target
-	err := p.ask(ctx, pagejs.Choose, t.args, &got)
+	err := p.in(ctx, t.world, pagejs.Choose, t.args, &got)
 	switch {
 	case err != nil:
 		return true, err
@@ -186,7 +197,7 @@ func (p *Page) press(ctx context.Context, t aimed, name string) (sent bool, _ er
 	if err := p.key(ctx, keys[name]); err != nil {
 		return true, err
 	}
-	return true, p.disarm(ctx)
+	return true, p.disarm(ctx, t.world)
 }
 
 // keystroke is one key of a keyboard.

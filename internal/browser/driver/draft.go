@@ -13,7 +13,7 @@ import (
 // no receipt.
 func (p *Page) keepDraft(ctx context.Context, t aimed, text string) {
 	var bound bool
-	if err := p.ask(ctx, pagejs.KeepDraft, t.args, &bound); err != nil || !bound {
+	if err := p.in(ctx, t.world, pagejs.KeepDraft, t.args, &bound); err != nil || !bound {
 		return
 	}
 	p.draft = text

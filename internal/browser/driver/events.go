@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
 
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
 )
@@ -61,6 +62,18 @@ func (p *Page) onPageEvent(e cdp.Event) {
 		p.log.Warn("page crashed")
 		p.session.Drop()
 		_ = p.conn.Close()
+	case target.AttachedToTarget.Method:
+		on(p, e, p.onInner)
+	case target.DetachedFromTarget.Method:
+		on(p, e, p.onInnerGone)
+	default:
+		p.onNetworkEvent(e)
+	}
+}
+
+// onNetworkEvent follows the requests of the page and its frames.
+func (p *Page) onNetworkEvent(e cdp.Event) {
+	switch e.Method {
 	case network.RequestWillBeSent.Method:
 		on(p, e, func(v network.EventRequestWillBeSent) { p.onRequest(v) })
 	case network.ResponseReceived.Method:
@@ -105,11 +118,12 @@ func (p *Page) onNavigated(v page.EventFrameNavigated) {
 func (p *Page) onDialog(v page.EventJavascriptDialogOpening) {
 	cdp.Send(p.session, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: false})
 	p.log.Debug("dialog dismissed", "type", string(v.Type))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notice(string(v.Type), v.Message)
 	if v.Type != page.DialogTypeBeforeunload {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.nav.requested, p.nav.pending, p.nav.kept = false, false, true
 	p.notify()
 }

@@ -37,7 +37,7 @@ func Launch(ctx context.Context, c Config) (*Page, error) {
 	defer cancel()
 	p := &Page{
 		config: c, log: c.Log, lock: make(chan struct{}, 1), changed: make(chan struct{}), done: make(chan struct{}),
-		attached: make(chan target.EventAttachedToTarget, 1), frames: map[string]bool{}, popups: map[string]bool{}, visited: map[string]bool{},
+		attached: make(chan target.EventAttachedToTarget, 1), inner: map[string]*cdp.Session{}, frames: map[string]bool{}, popups: map[string]bool{}, visited: map[string]bool{},
 	}
 	if err := p.start(ctx); err != nil {
 		err = errors.Join(err, p.cleanUp())
@@ -112,7 +112,7 @@ func (p *Page) connect(ctx context.Context) error {
 		return err
 	}
 	if _, err := cdp.Call(ctx, p.root, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorDeny,
+		Behavior: browser.SetDownloadBehaviorBehaviorDeny, EventsEnabled: &yes,
 	}); err != nil {
 		return err
 	}
@@ -141,6 +141,7 @@ func (p *Page) setUp(ctx context.Context) error {
 	waits := []func() error{
 		wait(ctx, cdp.Send(s, page.Enable, page.EnableParams{})),
 		wait(ctx, cdp.Send(s, inspector.Enable, protocdp.Empty{})),
+		wait(ctx, cdp.Send(s, target.SetAutoAttach, innerFrames())),
 		wait(ctx, cdp.Send(s, network.Enable, network.EnableParams{MaxTotalBufferSize: &zero, MaxResourceBufferSize: &zero, MaxPostDataSize: &zero})),
 		wait(ctx, cdp.Send(s, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})),
 		wait(ctx, cdp.Send(s, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &yes})),

@@ -234,5 +234,5 @@ func (c *clerk) ask(ctx context.Context, fn pagejs.Function, argument, answer an
 	if err != nil {
 		return err
 	}
-	return invoke(ctx, c.session, kit, fn, argument, answer)
+	return invoke(ctx, c.session, kit.object, fn, argument, answer)
 }

@@ -3,17 +3,13 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/chromedp/cdproto/page"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
-	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
-	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -41,7 +37,7 @@ func (p *Page) Navigate(ctx context.Context, u site.URL) (observe.Document, erro
 	if err := p.open(ctx, u.String()); err != nil {
 		return observe.Document{}, p.ended(err)
 	}
-	readiness, err := p.settle(ctx)
+	readiness, err := p.settle(ctx, nil)
 	if err != nil {
 		return observe.Document{}, p.ended(unreachable(err))
 	}
@@ -146,91 +142,4 @@ func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, 
 		return observe.Document{}, p.ended(err)
 	}
 	return d, nil
-}
-
-// capture makes one observation. The revision becomes current only when the
-// whole of it is valid; on any failure no reference is live (CAPT-01, CAPT-02).
-func (p *Page) capture(ctx context.Context, what plan) (observe.Document, error) {
-	p.mu.Lock()
-	p.revision, p.reading = "", reading{}
-	p.mu.Unlock()
-	revision := ident.Hex(16)
-	args := what.args
-	args.Revision, args.Regions, args.Challenges, args.Draft = revision, true, p.config.Challenges, p.draft
-	var seen pagejs.Page
-	var generation int
-	for try := 0; ; try++ {
-		p.mu.Lock()
-		generation = p.doc.generation
-		p.mu.Unlock()
-		err := p.ask(ctx, pagejs.Observe, args, &seen)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, errMoved) || try == 3 {
-			return observe.Document{}, errors.Join(err, p.forget(ctx))
-		}
-		if err := p.awaitDocument(ctx, settleBound); err != nil {
-			return observe.Document{}, err
-		}
-		seen = pagejs.Page{}
-	}
-	switch {
-	case seen.Challenged:
-		return observe.Document{}, needsUser()
-	case seen.Gone:
-		return observe.Document{}, fault.New(fault.PageChanged, "The region is no longer there. Observe again.")
-	}
-	d, next, err := p.document(revision, seen, what)
-	if err != nil {
-		return observe.Document{}, errors.Join(err, p.forget(ctx))
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.doc.generation != generation {
-		return observe.Document{}, fault.New(fault.PageChanged, "The page was replaced while it was read. Observe again.").Retry()
-	}
-	p.revision, p.reading = revision, next
-	return d, nil
-}
-
-// forget releases every handle; a page that cannot answer has none.
-func (p *Page) forget(ctx context.Context) error {
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-	}
-	var nothing any
-	if err := p.ask(ctx, pagejs.Forget, struct{}{}, &nothing); err != nil {
-		return fmt.Errorf("releasing handles: %w", err)
-	}
-	return nil
-}
-
-// document checks what the page's world reported and gives it its references.
-func (p *Page) document(revision string, seen pagejs.Page, what plan) (observe.Document, reading, error) {
-	u, err := site.ParseURL(seen.URL)
-	if err != nil || !p.config.Origins.Has(u.Origin()) {
-		return observe.Document{}, reading{}, fault.New(fault.URLDisallowed, "No page of an allowed origin is open. Open one with browser.navigate.")
-	}
-	d := observe.Document{
-		URL: u.String(), Title: seen.Title, Revision: revision, MoreElements: seen.More,
-		Elements: make([]observe.Element, len(seen.Elements)),
-		Facts:    make(map[string]observe.Facts, len(seen.Elements)),
-	}
-	for i, e := range seen.Elements {
-		ref := revision + ":" + strconv.Itoa(i)
-		d.Elements[i] = observe.Element{Ref: ref, Role: e.Role, Name: e.Name, Disabled: e.Disabled, Checked: e.Checked}
-		d.Facts[ref] = observe.Facts{FieldKind: observe.FieldKind(e.FieldKind), Text: e.Text, Context: e.Context}
-	}
-	next, err := what.finish(&d, u, seen)
-	if err != nil {
-		return observe.Document{}, reading{}, err
-	}
-	p.echo(&d, seen.Draft)
-	if _, err := observe.Accept(d, p.config.Origins); err != nil {
-		return observe.Document{}, reading{}, err
-	}
-	return d, next, nil
 }

@@ -38,8 +38,8 @@ func TestObservation(t *testing.T) {
 			<input type=hidden role=button value=`+secret+`><textarea aria-labelledby=ta id=ta>`+secret+`</textarea>
 			<div contenteditable aria-label=Editor style="min-height:9px"><p>`+secret+`</p></div>
 			<div role=textbox tabindex=0>`+secret+`</div><div role=combobox>`+secret+`</div>
-			<label>Pick <select><option selected>`+secret+`</select></label>
-			<button aria-labelledby="ta sel">x</button><select id=sel><option>`+secret+`</select>
+			<label>Pick <select><option selected value=`+secret+`>Chosen</select></label>
+			<button aria-labelledby="ta sel">x</button><select id=sel><option value=`+secret+`>Other</select>
 			<span hidden>`+secret+`</span><p style="display:none">`+secret+`</p><p style="visibility:hidden">`+secret+`</p><p style="opacity:0">`+secret+`</p>
 			<p aria-hidden=true>`+secret+`</p><script>/*`+secret+`*/</script><template>`+secret+`</template><!--`+secret+`-->
 			<x-y></x-y><script>document.querySelector('x-y').attachShadow({mode:'open'}).innerHTML='<input value=`+secret+`><textarea>`+secret+`</textarea>';

@@ -19,6 +19,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
 	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 var _ browser.Page = (*Page)(nil)
@@ -46,19 +47,22 @@ type Page struct {
 	cast   *screencast
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced whenever something below changes
-	mainID   string        // target id of the page, which is also its main frame's id
-	clerkID  string        // target id of the page that reads storage, while there is one
-	clerk    *cdp.Session  // its session
+	changed  chan struct{}           // closed and replaced whenever something below changes
+	mainID   string                  // target id of the page, which is also its main frame's id
+	clerkID  string                  // target id of the page that reads storage, while there is one
+	clerk    *cdp.Session            // its session
+	inner    map[string]*cdp.Session // frames with a process of their own, by frame id
 	frames   map[string]bool
 	popups   map[string]bool
-	blocked  int  // popups so far
-	offline  bool // every document is empty and nothing is sent (restoring)
+	notices  []observe.Notice // since the newest observation
+	blocked  int              // popups so far
+	offline  bool             // every document is empty and nothing is sent (restoring)
 	doc      document
 	nav      navigation
 	requests requests
 	revision string          // of the newest observation; its handles are in the document
 	reading  reading         // ... and what continues it
+	view     view            // ... and what it showed
 	visited  map[string]bool // origins whose storage may hold something
 
 	draft string // what was last typed into an editor, while it may be there; used under lock only
@@ -69,7 +73,10 @@ type document struct {
 	generation int // counts documents
 	url        string
 	ready      bool // parsed
-	kit        runtime.RemoteObjectID
+	kit        kit
+	worlds     map[string]*world // of frames, by frame id
+	refs       map[int]int       // number of an element -> its number in references
+	next       int               // the next number in references
 }
 
 // navigation is what happened to the main frame since an operation began.
@@ -151,20 +158,20 @@ var errMoved = errors.New("driver: the document was replaced")
 // ask calls a function of the kit in the main document and decodes its answer.
 func (p *Page) ask(ctx context.Context, fn pagejs.Function, argument, answer any) error {
 	p.mu.Lock()
-	generation, kit := p.doc.generation, p.doc.kit
+	generation, k := p.doc.generation, p.doc.kit
 	p.mu.Unlock()
 	err := func() (err error) {
-		if kit == "" {
-			if kit, err = install(ctx, p.session, p.mainID); err != nil {
+		if k.object == "" {
+			if k, err = install(ctx, p.session, p.mainID); err != nil {
 				return err
 			}
 			p.mu.Lock()
 			if p.doc.generation == generation {
-				p.doc.kit = kit
+				p.doc.kit = k
 			}
 			p.mu.Unlock()
 		}
-		return invoke(ctx, p.session, kit, fn, argument, answer)
+		return invoke(ctx, p.session, k.object, fn, argument, answer)
 	}()
 	if err == nil || ctx.Err() != nil || p.conn.Err() != nil {
 		return err
@@ -174,40 +181,45 @@ func (p *Page) ask(ctx context.Context, fn pagejs.Function, argument, answer any
 	if p.doc.generation != generation {
 		return errMoved
 	}
-	p.doc.kit = "" // the world may have gone before the event that says so
+	p.doc.kit = kit{} // the world may have gone before the event that says so
 	return err
 }
 
 // install makes the isolated world of a frame's document and puts the kit in it.
-func install(ctx context.Context, s *cdp.Session, frame string) (runtime.RemoteObjectID, error) {
+func install(ctx context.Context, s *cdp.Session, frame string) (kit, error) {
 	world, err := cdp.Call(ctx, s, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{
 		FrameID: protocdp.FrameID(frame), WorldName: "chaperone",
 	})
 	if err != nil {
-		return "", err
+		return kit{}, err
 	}
 	made, err := cdp.Call(ctx, s, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: pagejs.Source(), ContextID: world.ExecutionContextID,
 	})
 	if err != nil {
-		return "", err
+		return kit{}, err
 	}
 	if made.ExceptionDetails != nil || made.Result == nil || made.Result.ObjectID == "" {
-		return "", fmt.Errorf("driver: the kit did not load: %s", exception(made.ExceptionDetails))
+		return kit{}, fmt.Errorf("driver: the kit did not load: %s", exception(made.ExceptionDetails))
 	}
-	return made.Result.ObjectID, nil
+	return kit{made.Result.ObjectID, world.ExecutionContextID}, nil
+}
+
+// jsonText is a value as a JSON string of JSON text.
+func jsonText(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(string(text))
 }
 
 func invoke(ctx context.Context, s *cdp.Session, kit runtime.RemoteObjectID, fn pagejs.Function, argument, answer any) error {
-	text, err := json.Marshal(argument)
-	if err != nil {
-		return err
-	}
 	name, err := json.Marshal(fn)
 	if err != nil {
 		return err
 	}
-	quoted, err := json.Marshal(string(text))
+	quoted, err := jsonText(argument)
 	if err != nil {
 		return err
 	}

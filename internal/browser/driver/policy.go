@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	protocdp "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
@@ -32,6 +33,12 @@ func (p *Page) onBrowserEvent(e cdp.Event) {
 		})
 	case target.AttachedToTarget.Method:
 		on(p, e, p.onAttached)
+	case browser.DownloadWillBegin.Method:
+		on(p, e, func(v browser.EventDownloadWillBegin) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.notice("download", v.SuggestedFilename)
+		})
 	case target.DetachedFromTarget.Method:
 		on(p, e, func(v target.EventDetachedFromTarget) {
 			gone := p.conn.Session(string(v.SessionID))
@@ -76,6 +83,7 @@ func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
 	} else {
 		p.popups[id] = true
 		p.blocked++
+		p.notice("popup", v.TargetInfo.URL)
 		p.notify()
 	}
 	p.mu.Unlock()
@@ -228,6 +236,7 @@ func (p *Page) judgeResponse(v fetch.EventRequestPaused) verdict {
 		return deny
 	case attachment(v.ResponseHeaders):
 		p.nav.end(func(n *navigation) { n.download = true })
+		p.notice("download", v.Request.URL)
 		return deny
 	}
 	return send

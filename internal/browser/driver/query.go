@@ -26,6 +26,7 @@ type reading struct {
 // plan is what one observation asks of the page, and what it expects.
 type plan struct {
 	args      pagejs.ObserveArgs
+	from      path // where the window of controls begins
 	extract   *observe.ExtractQuery
 	before    reading // what is continued
 	continued bool    // the text must be the one that was captured before
@@ -60,8 +61,14 @@ func (p *Page) plan(q observe.Query) (plan, error) {
 		for _, f := range q.Extract.Fields {
 			out.args.Extract.Columns = append(out.args.Extract.Columns, f.Column)
 		}
-	case q != (observe.Query{}):
-		return out, fault.New(fault.ActionNotAllowed, "This browser does not read on from there. Nothing was read.")
+	case q.After != "" || q.Cursor != "":
+		p.mu.Lock()
+		shown := p.view
+		p.mu.Unlock()
+		var err error
+		out.from, err = shown.position(q, revision)
+		out.keepFocus(revision, current)
+		return out, err
 	}
 	return out, nil
 }

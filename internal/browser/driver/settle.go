@@ -23,8 +23,10 @@ var errNoDocument = errors.New("driver: no document within the bound")
 
 // settle waits as SETL-01 to SETL-06 say: for the document that the operation
 // opens, until it is parsed, until the requests that were open then have
-// ended, and until its DOM is still. Only the wait for a document can fail.
-func (p *Page) settle(ctx context.Context) (observe.Readiness, error) {
+// ended, and until its DOM is still, and that of the frame that was acted in.
+// Only the wait for a document can fail. A page at rest costs the quiet time;
+// one that never rests, the bound.
+func (p *Page) settle(ctx context.Context, acted *world) (observe.Readiness, error) {
 	last := time.Now().Add(documentBound)
 	var generation int
 	var deadline time.Time
@@ -40,7 +42,7 @@ func (p *Page) settle(ctx context.Context) (observe.Readiness, error) {
 		if time.Now().After(last) {
 			return observe.BoundExpired, nil // it opens one document after another
 		}
-		moved, readiness, err := p.settleDocument(ctx, generation, deadline)
+		moved, readiness, err := p.settleDocument(ctx, acted, generation, deadline)
 		if err != nil || !moved {
 			return readiness, err
 		}
@@ -61,7 +63,7 @@ func (p *Page) awaitDocument(ctx context.Context, limit time.Duration) error {
 
 // settleDocument settles one document. moved says that another one has come,
 // or is on its way.
-func (p *Page) settleDocument(ctx context.Context, generation int, deadline time.Time) (moved bool, _ observe.Readiness, _ error) {
+func (p *Page) settleDocument(ctx context.Context, acted *world, generation int, deadline time.Time) (moved bool, _ observe.Readiness, _ error) {
 	left := func() time.Duration { return max(time.Until(deadline), 0) }
 	elsewhere := func() bool { return p.doc.generation != generation || p.nav.pending } // needs p.mu
 	gone := func() bool {
@@ -120,7 +122,21 @@ func (p *Page) settleDocument(ctx context.Context, generation int, deadline time
 			stop()
 		}
 	}()
-	err = p.ask(waiting, pagejs.Quiet, pagejs.QuietArgs{StillMs: settleStill.Milliseconds(), BoundMs: left().Milliseconds()}, &still)
+	quiet := pagejs.QuietArgs{StillMs: settleStill.Milliseconds(), BoundMs: left().Milliseconds()}
+	inner := make(chan bool, 1)
+	go func() {
+		calm := true
+		if acted != nil && acted.frame != "" {
+			if err := p.in(waiting, acted, pagejs.Quiet, quiet, &calm); err != nil {
+				calm = true // the frame's document has gone
+			}
+		}
+		inner <- calm
+	}()
+	err = p.ask(waiting, pagejs.Quiet, quiet, &still)
+	if err == nil {
+		still = <-inner && still
+	}
 	if err != nil || gone() {
 		return p.endOfWait(ctx, gone)
 	}

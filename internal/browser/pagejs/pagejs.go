@@ -8,13 +8,15 @@ package pagejs
 import (
 	"embed"
 	"strings"
+
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 //go:embed js/*.js
 var files embed.FS
 
 // order is the order in which the files see each other.
-var order = []string{"dom", "visible", "field", "name", "text", "regions", "focus", "articles", "extract", "extras",
+var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras",
 	"observe", "target", "guard", "edit", "draft", "settle", "challenge", "storage"}
 
 // Function is a function of the kit.
@@ -23,6 +25,9 @@ type Function string
 // The functions of the kit, with argument and result as JSON.
 const (
 	Observe        Function = "observe"        // ObserveArgs -> Page
+	OpenRoots      Function = "openRoots"      // called with closed shadow roots, not with text
+	Nodes          Function = "nodes"          // called with numbers, answers with the elements themselves
+	Through        Function = "through"        // ThroughArgs -> Target; where a point of a frame is in the document around it
 	Forget         Function = "forget"         // {} -> null; no reference is live any more
 	Locate         Function = "locate"         // TargetArgs -> Target
 	Aim            Function = "aim"            // TargetArgs -> Target; arms the click guard
@@ -57,7 +62,7 @@ func Source() string {
 		}
 		b.Write(body)
 	}
-	b.WriteString("return Object.freeze({ observe, forget, locate, aim, disarm, focusFor, choose, confirmText, confirmChecked, keepDraft,\n" +
+	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, forget, locate, aim, disarm, focusFor, choose, confirmText, confirmChecked, keepDraft,\n" +
 		"  quiet, ready, challenge, readStorage, writeStorage, hasStorage });\n})()")
 	return b.String()
 }
@@ -66,6 +71,9 @@ func Source() string {
 // the part of the page that it is about.
 type ObserveArgs struct {
 	Revision   string       `json:"revision"`
+	Offset     int          `json:"offset,omitempty"`    // of the window of candidates
+	Anchor     int          `json:"anchor,omitempty"`    // number of the element that must be at the offset
+	Specified  bool         `json:"specified,omitempty"` // the candidates of the contract before 1.9.0 only
 	Focus      *FocusArgs   `json:"focus,omitempty"`
 	Regions    bool         `json:"regions,omitempty"`    // look for regions, too
 	Challenges bool         `json:"challenges,omitempty"` // a sign-in challenge ends the reading
@@ -73,26 +81,55 @@ type ObserveArgs struct {
 	Draft      string       `json:"draft,omitempty"` // to be compared with its editor
 }
 
-// Page is what Observe saw.
+// Page is what Observe saw of one document.
 type Page struct {
-	Challenged bool      `json:"challenged"` // and nothing else is here
-	Gone       bool      `json:"gone"`       // the region in focus is not what it was, and nothing else is here
-	URL        string    `json:"url"`
-	Title      string    `json:"title"`
-	Elements   []Element `json:"elements"`
-	More       bool      `json:"more"`
+	Challenged bool     `json:"challenged"` // and nothing else is here
+	Gone       bool     `json:"gone"`       // the region in focus is not what it was, and nothing else is here
+	Moved      bool     `json:"moved"`      // the anchor is not where it was, and nothing else is here
+	URL        string   `json:"url"`
+	Origin     string   `json:"origin"` // "null" for an opaque one
+	Title      string   `json:"title"`
+	Entries    []Entry  `json:"entries"`
+	Scanned    int      `json:"scanned"` // candidates that were looked at
+	Limited    bool     `json:"limited"` // ... and there are more
+	Next       int      `json:"next"`    // position at which the next window begins, or -1
+	Unread     []string `json:"unread"`
+	Suspects   []int    `json:"suspects"` // elements that may have a closed shadow root
+	Cost       Cost     `json:"cost"`
 	Extras
 }
 
-// Element is one control; its index in Page.Elements is its handle.
-type Element struct {
-	Role      string `json:"role"`
-	Name      string `json:"name"`
-	Disabled  bool   `json:"disabled"`
-	Checked   *bool  `json:"checked"`
-	FieldKind string `json:"fieldKind"`
-	Text      string `json:"text"`
-	Context   string `json:"context"`
+// Cost is where the time of an observation went, in milliseconds of the
+// page's own clock.
+type Cost struct {
+	Survey   float64 `json:"survey"`   // the walk for candidates
+	Select   float64 `json:"select"`   // visibility
+	Describe float64 `json:"describe"` // names and states
+	Extras   float64 `json:"extras"`   // text, regions, collections
+	Visited  int     `json:"visited"`  // elements of the walk
+}
+
+// Entry is one control or frame. Its number names it for as long as its
+// document lives.
+type Entry struct {
+	Number    int           `json:"number"`
+	Position  int           `json:"position"` // among the candidates
+	Frame     *Frame        `json:"frame"`    // nil for a control, of which the rest tells
+	Role      string        `json:"role"`
+	Name      string        `json:"name"`
+	Disabled  bool          `json:"disabled"`
+	Checked   *bool         `json:"checked"`
+	FieldKind string        `json:"fieldKind"`
+	Text      string        `json:"text"`
+	Context   string        `json:"context"`
+	Wide      bool          `json:"wide"` // not a candidate before 1.9.0
+	State     observe.State `json:"state"`
+}
+
+// Frame is a frame as the document around it shows it.
+type Frame struct {
+	Title   string `json:"title"`
+	Blocked string `json:"blocked"`
 }
 
 // TargetArgs names an element and what is about to be done to it.
@@ -103,6 +140,15 @@ type TargetArgs struct {
 	Key      string `json:"key,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Value    string `json:"value,omitempty"`
+}
+
+// ThroughArgs is a point of a frame's document; with Types, the document
+// around it is armed as by Aim.
+type ThroughArgs struct {
+	Number int      `json:"number"`
+	X      float64  `json:"x"`
+	Y      float64  `json:"y"`
+	Types  []string `json:"types,omitempty"`
 }
 
 // Target is an element that can be acted on, or the reason why not.

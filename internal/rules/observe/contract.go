@@ -209,3 +209,9 @@ type Notice struct {
 	Kind string `json:"kind"`           // alert, confirm, prompt, beforeunload, popup, download, permission
 	Text string `json:"text,omitempty"` // the page's words or address, at most 256 characters
 }
+
+// Empty reports whether the state says nothing.
+func (s State) Empty() bool {
+	return s.Expanded == nil && s.Selected == nil && s.Filled == nil && !s.Required && !s.Invalid && !s.ReadOnly && !s.Multiline && len(s.Options) == 0 &&
+		s.MoreOptions == 0 && s.Hint == "" && s.Blocked == "" && s.Rows == 0 && !s.Scrolls && s.Frame == ""
+}

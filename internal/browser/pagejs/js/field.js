@@ -3,8 +3,15 @@
 const role = (el) => {
   const given = attr(el, 'role').trim().split(/\s+/u)[0].toLowerCase();
   if (given) return clip(given, 64);
+  if (namespace(el) === SVG && localName(el) === 'a') return 'link';
   switch (tag(el)) {
-    case 'a': return 'link';
+    case 'a': case 'area': return 'link';
+    case 'summary': return 'button';
+    case 'img': return 'img';
+    case 'label': { // stands for a control that cannot be seen
+      const control = labelControl(el);
+      return control ? role(control) : 'generic';
+    }
     case 'button': return 'button';
     case 'select': return 'combobox';
     case 'textarea': return 'textbox';

@@ -18,11 +18,16 @@ const arm = (el, types) => {
     for (const up of ancestors(node)) if (tag(up) === 'label') return labelControl(up) === el;
     return false;
   };
-  const watch = (event) => {
+  const meets = (node) => within(node, el) || label(node) || (types.includes('beforeinput') && editable(el) && within(el, node));
+  // A closed root shows only its host to those outside; the listener in the
+  // root itself sees what was really met.
+  const roots = [];
+  for (let root = rootOf(el); root instanceof ShadowRoot; root = rootOf(root.host)) if (!openRoot(root.host)) roots.push(root);
+  const watch = (veiled) => (event) => {
     if (!event.isTrusted) return;
     const aim = event.composedPath()[0];
     const node = aim instanceof Node ? aim : null;
-    if (node && (within(node, el) || within(el, node) && types.includes('beforeinput') && editable(el) || label(node))) {
+    if (node && (meets(node) || (veiled && roots.some((root) => root.host === node)))) {
       state.seen = true;
       return;
     }
@@ -30,7 +35,10 @@ const arm = (el, types) => {
     event.preventDefault();
     event.stopImmediatePropagation();
   };
-  for (const type of types) addEventListener(type, watch, { capture: true, signal: state.controller.signal });
+  for (const type of types) {
+    addEventListener(type, watch(true), { capture: true, signal: state.controller.signal });
+    for (const root of roots) root.addEventListener(type, watch(root !== roots[0]), { capture: true, signal: state.controller.signal });
+  }
   armed = state;
 };
 
@@ -42,10 +50,9 @@ const aim = ({ revision, index }) => {
   const { el } = found;
   const unusable = usable(el);
   if (unusable) return refuse(unusable);
-  const at = point(el);
-  if (!at) return refuse('invisible');
-  const hit = hitAt(at.x, at.y);
-  if (!hit || !reaches(hit, el)) return refuse('covered');
+  if (!point(el)) return refuse('invisible');
+  const at = reachablePoint(el);
+  if (!at) return refuse('covered');
   arm(el, ['mousedown', 'mouseup', 'click']);
   return { x: at.x, y: at.y };
 };

@@ -4,17 +4,16 @@
 const MAX_NAME = 1024;
 const MAX_NAME_NODES = 2048;
 const entryRoles = new Set(['textbox', 'searchbox', 'combobox', 'spinbutton']);
-const givenRole = (el) => attr(el, 'role').trim().split(/\s+/u)[0].toLowerCase();
 
 // holdsInput: an element whose inside is, or may be, what a user entered.
 const holdsInput = (el) => {
   if (['input', 'textarea', 'select', 'datalist'].includes(tag(el))) return true;
-  const given = givenRole(el);
+  const given = firstRole(el);
   if (entryRoles.has(given)) return true;
   return editable(el) && !['a', 'button'].includes(tag(el)) && given !== 'button' && given !== 'link';
 };
 // choosing: the inside says what is chosen, as the inside of a field does.
-const choosing = (el) => ['listbox', 'slider', 'scrollbar', 'progressbar', 'meter'].includes(givenRole(el)) || ['meter', 'progress'].includes(tag(el));
+const choosing = (el) => ['listbox', 'slider', 'scrollbar', 'progressbar', 'meter'].includes(firstRole(el)) || ['meter', 'progress'].includes(tag(el));
 
 const noText = new Set(['script', 'style', 'noscript', 'template', 'iframe', 'object', 'embed', 'frame', 'canvas', 'audio', 'video']);
 const contentRoles = new Set(['button', 'cell', 'checkbox', 'columnheader', 'gridcell', 'heading', 'link', 'menuitem', 'menuitemcheckbox',
@@ -24,7 +23,7 @@ const contentTags = new Set(['a', 'button', 'summary', 'option', 'h1', 'h2', 'h3
 // printsName: what is inside the element is its name (name from content).
 const printsName = (el) => {
   if (holdsInput(el)) return false;
-  const given = givenRole(el);
+  const given = firstRole(el);
   return given ? contentRoles.has(given) || !ariaRoles.has(given) : contentTags.has(tag(el)) || namespace(el) === SVG && localName(el) === 'a';
 };
 

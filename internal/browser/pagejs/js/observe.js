@@ -1,83 +1,85 @@
 // One observation in one pass over the flat tree (OBS-01 to OBS-06, CAP-04,
 // CAP-05). Handles live here, in the isolated world, and only for the newest
 // revision.
-const MAX_CANDIDATES = 4096;
-const MAX_ELEMENTS = 256;
-const MAX_NODES = 200000;
-const MAX_DEPTH = 1024;
+let handles = { revision: '', list: {} };
 
-let handles = { revision: '', list: [] };
-
-const isCandidate = (el) =>
-  ['a', 'button', 'input', 'select', 'textarea'].includes(tag(el)) || hasAttribute(el, 'role') ||
-  (isHTML(el) && hasAttribute(el, 'contenteditable') && editable(el));
-
-const describe = (el, open) => {
+const describe = (el, around) => {
   const name = accessibleName(el);
-  const printed = caption(el);
+  const face = scrollers.has(el) || structureRoles.has(firstRole(el)) ? '' : caption(el);
+  const choice = isNativeChoice(el) ? el : tag(el) === 'label' && labelControl(el) && isNativeChoice(labelControl(el)) ? labelControl(el) : null;
+  const held = around.inert(el);
+  const dialog = around.dialog(el);
   return {
-    role: role(el) || 'generic',
+    role: role(el),
     name,
-    disabled: disabled(el) || inert(el, open),
-    checked: isNativeChoice(el) ? checkedState(el) : null,
+    disabled: disabled(el, around.disabled) || held !== '',
+    checked: choice ? checkedState(choice) : null,
     fieldKind: fieldKind(el),
-    text: printed === name ? '' : clip(printed, 256),
-    context: dialogName(el),
+    text: face === name ? '' : clip(face, 256),
+    context: dialog ? around.dialogName(dialog) : '',
+    wide: !isListed(el),
+    state: stateOf(el, name, around.inert),
   };
 };
 
+// once answers a question about an element once.
+const once = (ask) => {
+  const known = new Map();
+  return (el) => {
+    if (!known.has(el)) known.set(el, ask(el));
+    return known.get(el);
+  };
+};
+
+const frameEntry = (el, around) => ({
+  title: clip(collapse(attr(el, 'title') || label(el) || attr(el, 'name')), 128),
+  blocked: blocked(el, around.inert),
+});
+
 const observe = (args) => {
-  const { revision, focus, challenges } = args;
+  const { revision, focus, challenges, offset = 0, anchor = 0, specified = false } = args;
+  const begun = performance.now();
   const root = focus ? regionRoot(focus) : document;
   forget();
   if (challenges && challenged()) return { challenged: true };
   if (!root) return { gone: true };
-  const dialog = root === document ? openDialog() : null;
-  const kept = [];
-  let candidates = 0;
-  let nodes = 0;
-  let more = false;
-
-  const walk = (node, depth) => {
-    if (node === dialog && depth > 0) return; // was walked first
-    if (++nodes > MAX_NODES || depth > MAX_DEPTH) {
-      more = true;
-      return;
-    }
-    if (isText(node)) return;
-    if (isElement(node)) {
-      if (noText.has(tag(node))) return;
-      const style = styleOf(node);
-      if (style.display === 'none') return;
-      if (isCandidate(node)) {
-        if (++candidates > MAX_CANDIDATES) more = true;
-        else if (visible(node, style)) {
-          if (kept.length < MAX_ELEMENTS) kept.push(node);
-          else more = true;
-        }
-      }
-    }
-    for (const child of children(node)) walk(child, depth + 1);
-  };
-
-  if (dialog) walk(dialog, 0);
-  walk(root, 1);
-
-  const open = modals();
-  const elements = kept.map((el) => describe(el, open));
-  handles = { revision, list: kept.map((el, i) => ({ ref: new WeakRef(el), role: elements[i].role, name: elements[i].name })) };
+  const walked = survey(root, offset + MAX_WINDOW + 1, specified);
+  const surveyed = performance.now();
+  const window = select(walked, offset, anchor);
+  if (window.moved) return { moved: true };
+  const selected = performance.now();
+  const around = { inert: inertness(modals()), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName) };
+  const list = {};
+  const entries = window.kept.map(({ el, position }) => {
+    if (isFrame(el)) return { number: show(el), position, frame: frameEntry(el, around) };
+    const number = numberOf(el);
+    const control = describe(el, around);
+    list[number] = { ref: new WeakRef(el), role: control.role, name: control.name };
+    return { number, position, ...control };
+  });
+  const described = performance.now();
+  handles = { revision, list };
   const title = accessor(Document.prototype, 'title')(document);
+  const extras = collectExtras(args, root);
+  const ended = performance.now();
   return {
     url: location.href,
+    origin: self.origin,
     title: clip(collapse(title), 1024),
-    elements,
-    more,
-    ...collectExtras(args, root),
+    entries,
+    scanned: window.scanned,
+    limited: window.limited,
+    next: window.next,
+    unread: Array.from(walked.unread),
+    suspects: walked.suspects.map(suspect),
+    ...extras,
+    cost: { survey: surveyed - begun, select: selected - surveyed, describe: described - selected, extras: ended - described, visited: walked.visited },
   };
 };
 
 const forget = () => {
-  handles = { revision: '', list: [] };
+  handles = { revision: '', list: {} };
+  shown = {};
   dropRegions();
   return null;
 };

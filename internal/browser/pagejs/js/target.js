@@ -8,14 +8,14 @@ const live = (revision, index) => {
   if (!handle) return refuse('unknown');
   const el = handle.ref.deref();
   if (!el || !isConnected(el) || ownerDocument(el) !== document) return refuse('gone');
-  if ((role(el) || 'generic') !== handle.role || accessibleName(el) !== handle.name) return refuse('changed');
+  if (role(el) !== handle.role || accessibleName(el) !== handle.name) return refuse('changed');
   return { el };
 };
 
 const usable = (el) => {
   if (!visible(el)) return 'invisible';
   if (disabled(el)) return 'disabled';
-  if (inert(el, modals())) return 'inert';
+  if (inertness(modals())(el)) return 'inert';
   return '';
 };
 
@@ -51,13 +51,39 @@ const suits = (el, kind, key) => {
   return '';
 };
 
+// inView is the part of a box that is on screen, or null.
+const inView = (rect) => {
+  const left = Math.max(rect.left, 0);
+  const top = Math.max(rect.top, 0);
+  const right = Math.min(rect.right, innerWidth);
+  const bottom = Math.min(rect.bottom, innerHeight);
+  return right - left >= 1 && bottom - top >= 1 ? { left, top, right, bottom } : null;
+};
+// aims are the points of a box at which a click is tried: its middle first.
+const aims = [[0.5, 0.5], [0.15, 0.5], [0.85, 0.5], [0.5, 0.2], [0.5, 0.8], [0.1, 0.15], [0.9, 0.15], [0.1, 0.85], [0.9, 0.85]];
+
+// point is the middle of the first part of the element that is on screen.
 const point = (el) => {
   for (const rect of [...boxes(el), ...contentBoxes(el)]) {
-    const left = Math.max(rect.left, 0);
-    const top = Math.max(rect.top, 0);
-    const right = Math.min(rect.right, innerWidth);
-    const bottom = Math.min(rect.bottom, innerHeight);
-    if (right - left >= 1 && bottom - top >= 1) return { x: (left + right) / 2, y: (top + bottom) / 2, whole: rect };
+    const part = inView(rect);
+    if (part) return { x: (part.left + part.right) / 2, y: (part.top + part.bottom) / 2, whole: rect };
+  }
+  return null;
+};
+
+// reachablePoint is a point at which a click meets the element, or null.
+const reachablePoint = (el) => {
+  let tries = 0;
+  for (const rect of [...boxes(el), ...contentBoxes(el)]) {
+    const part = inView(rect);
+    if (!part) continue;
+    for (const [across, down] of aims) {
+      if (++tries > 27) return null;
+      const x = part.left + across * (part.right - part.left);
+      const y = part.top + down * (part.bottom - part.top);
+      const hit = hitAt(x, y);
+      if (hit && reaches(hit, el)) return { x, y, whole: rect };
+    }
   }
   return null;
 };
@@ -85,7 +111,7 @@ const reaches = (hit, el) => {
   if (within(hit, el)) return true;
   for (const up of ancestors(hit)) {
     if (tag(up) === 'label') return labelControl(up) === el;
-    if (up !== hit && isCandidate(up)) return false;
+    if (up !== hit && isListed(up)) return false;
   }
   return false;
 };
@@ -112,7 +138,7 @@ const locate = async ({ revision, index, kind, key }) => {
   if (kind === 'type' || kind === 'select' || kind === 'press') return { done: false };
 
   let at = point(el);
-  if (!at || at.y < 1 || at.x < 1 || at.whole.bottom > innerHeight || at.whole.top < 0 || !reaches(hitAt(at.x, at.y), el)) {
+  if (!at || at.y < 1 || at.x < 1 || at.whole.bottom > innerHeight || at.whole.top < 0 || !reachablePoint(el)) {
     el.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
   }
   at = point(el);
@@ -122,7 +148,7 @@ const locate = async ({ revision, index, kind, key }) => {
   if (!isConnected(el)) return refuse('gone');
   if (!again || Math.abs(again.x - at.x) > 1 || Math.abs(again.y - at.y) > 1) return { reason: 'moving', passing: true };
   if (styleOf(el).pointerEvents === 'none') return { reason: 'no_pointer', passing: true };
-  const hit = hitAt(again.x, again.y);
-  if (!hit || !reaches(hit, el)) return { reason: 'covered', passing: true };
-  return { done: false, x: again.x, y: again.y };
+  const spot = reachablePoint(el);
+  if (!spot) return { reason: 'covered', passing: true };
+  return { done: false, x: spot.x, y: spot.y };
 };

@@ -143,12 +143,13 @@ const readText = (root, limits, { inside = children, skip = () => false, watched
       return STOP;
     }
     if (!isElement(node)) return { shown: true, edge: '' };
-    if (skip(node)) return false;
+    if (skip(node) || (around?.closed && tag(node) !== 'summary')) return false;
     const style = styleOf(node);
-    if (silent(node, style)) return false;
+    if (silent(node, style) || (style.display !== 'contents' && !rendered(node))) return false;
     const edge = style.display === 'table-cell' ? '\t' : tag(node) === 'br' || !inline.has(style.display) ? '\n' : '';
     if (edge) prose.gap(edge);
-    return { shown: style.visibility === 'visible', edge, lines: /^(pre|break)/u.test(style.whiteSpace) };
+    const closed = tag(node) === 'details' && !hasAttribute(node, 'open');
+    return { shown: style.visibility === 'visible' && !closed, edge, closed, lines: /^(pre|break)/u.test(style.whiteSpace) };
   };
   const leave = (node, { edge }) => {
     if (edge) prose.gap(edge);

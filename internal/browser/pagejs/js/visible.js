@@ -9,59 +9,33 @@ const textHasBox = (text) => {
   return hasBox(range.getBoundingClientRect());
 };
 
-const visible = (el, style = styleOf(el)) => {
-  if (style.display === 'contents') {
-    for (const child of children(el)) {
-      if (isElement(child) ? visible(child) : isText(child) && textHasBox(child)) return true;
-    }
-    return false;
+const shownStyle = { visibilityProperty: true };
+const visible = (el) => {
+  if (rendered(el, shownStyle)) return hasBox(box(el));
+  if (styleOf(el).display !== 'contents') return false;
+  for (const child of children(el)) {
+    if (isElement(child) ? visible(child) : isText(child) && textHasBox(child)) return true;
   }
-  return rendered(el) && style.visibility === 'visible' && hasBox(box(el));
+  return false;
 };
 
-// openDialog is the dialog that is on top for the user: the last visible one.
 const dialogRoles = ['dialog', 'alertdialog'];
 const isDialog = (el) =>
   (tag(el) === 'dialog' && hasAttribute(el, 'open')) || dialogRoles.includes(attr(el, 'role').trim().toLowerCase());
 
-const openDialog = () => {
-  let found = null;
-  let visited = 0;
-  const look = (node) => {
-    for (const child of children(node)) {
-      if (!isElement(child)) continue;
-      if (++visited > 8192) return;
-      if (isDialog(child) && visible(child)) found = child;
-      look(child);
-    }
+// modals are the dialogs that make everything else inert.
+const modals = () => Array.from(selectAll(document, 'dialog:modal'));
+
+// inertness says what keeps the user from everything in the element: "inert",
+// or "behind_dialog" while a modal dialog is open elsewhere.
+const inertness = (open) => {
+  const held = climb((up) => (open.includes(up) ? 'modal' : hasAttribute(up, 'inert') && isHTML(up) ? 'inert' : ''));
+  return (el) => {
+    const by = held(el);
+    if (by === 'inert') return 'inert';
+    return open.length && by !== 'modal' ? 'behind_dialog' : '';
   };
-  look(document);
-  return found;
 };
 
-// inert: nothing the user does can reach the element, because it or something
-// around it is inert or a modal dialog is open elsewhere.
-const modals = () => {
-  const open = [];
-  for (const el of document.getElementsByTagName('dialog')) if (matches(el, ':modal')) open.push(el);
-  return open;
-};
-const inert = (el, open) => {
-  let inside = open.length === 0;
-  for (const up of ancestors(el)) {
-    if (hasAttribute(up, 'inert') && isHTML(up)) return true;
-    if (open.includes(up)) {
-      inside = true;
-      break; // a modal dialog escapes the inertness of what is around it
-    }
-  }
-  return !inside;
-};
-
-const disabled = (el) => {
-  if (matches(el, ':disabled')) return true;
-  for (const up of ancestors(el)) {
-    if (attr(up, 'aria-disabled').trim().toLowerCase() === 'true') return true;
-  }
-  return false;
-};
+const disabledAround = () => climb((up) => truthy(up, 'aria-disabled'));
+const disabled = (el, around = disabledAround()) => matches(el, ':disabled') || Boolean(around(el));
