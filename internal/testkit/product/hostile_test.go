@@ -134,6 +134,7 @@ func TestHostilePages(t *testing.T) {
 		{"crowd", []string{"First of all", "Person 0", "Person 10"}, "", "", true},
 		{"vanishing", []string{"Stays"}, "", "", true},
 		{"leaving", nil, "", "", false},
+		{"bottomless", nil, "", "", false},
 		{"streams", []string{"Steady"}, "Heard", "", true},
 		{"mutations", nil, "Ticks", "", true},
 		{"letters", []string{"Plain"}, "Text with half a pair", "", true},
