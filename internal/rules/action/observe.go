@@ -68,6 +68,9 @@ func (r *Request) observation(v contract.Version, arguments json.RawMessage) (ca
 			return nil, invalid("References, revisions and cursors are copied from the newest observation.")
 		}
 	}
+	if c := a.TextCursor; c != nil && (len(*c) < 32 || len(*c) > 64) {
+		return nil, invalid("text_cursor is copied from next_text.")
+	}
 	q := observe.Query{After: or(a.After, ""), Cursor: or(a.Cursor, "")}
 	r.Since = or(a.Since, "")
 	switch {

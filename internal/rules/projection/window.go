@@ -111,7 +111,11 @@ func (f *fitting) goingOn() int {
 		most = max(most, member("next_observe", NextObserve{After: f.d.Elements[n-1].Ref}))
 	}
 	if c := f.d.Coverage; c != nil && c.NextCursor != "" {
-		most = max(most, member("next_observe", NextObserve{Cursor: c.NextCursor})+member("next_cursor", c.NextCursor))
+		cursor := member("next_observe", NextObserve{Cursor: c.NextCursor})
+		if !f.small {
+			cursor += member("next_cursor", c.NextCursor)
+		}
+		most = max(most, cursor)
 	}
 	return most
 }
@@ -241,7 +245,9 @@ func (f *fitting) next(read int) {
 		f.v.NextObserve = &NextObserve{After: f.d.Elements[f.walked-1].Ref}
 	case f.walked == n && f.d.Coverage != nil && f.d.Coverage.NextCursor != "":
 		f.v.NextObserve = &NextObserve{Cursor: f.d.Coverage.NextCursor}
-		f.v.Coverage.NextCursor = f.d.Coverage.NextCursor
+		if !f.small {
+			f.v.Coverage.NextCursor = f.d.Coverage.NextCursor
+		}
 	}
 	f.v.NextText = f.nextText(read, false)
 	if read == 0 && f.reading() && len(f.d.Text) > f.textFrom() {
