@@ -339,6 +339,11 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 	if err := b.record(ctx, c, i, kind); err != nil {
 		b.Log.Error("outcome not recorded", "session", c.Session, "invocation", i.ID, "cause", err)
 	}
+	if s.needsOwner(cause) {
+		if err := b.askOwner(ctx, c); err != nil {
+			b.Log.Error("profile not marked as needing its owner", "session", c.Session, "cause", err)
+		}
+	}
 	return shown
 }
 
