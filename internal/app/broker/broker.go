@@ -224,6 +224,7 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 	defer cancel()
 	seen := s.seen()
 	done = t.start(PhaseDispatch, Isolated)
+	began := time.Now()
 	document, err := b.Service.Do(doing, held, permit, r)
 	if err == nil {
 		err = s.saw(document, bound.session.Origins)
@@ -235,7 +236,7 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 	if err := s.interrupted(r); err != nil {
 		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
 	}
-	result, err := b.watch(doing, t, s, bound, r)
+	result, err := b.watch(doing, t, s, bound, r, began)
 	if err != nil {
 		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
 	}

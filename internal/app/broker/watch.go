@@ -29,12 +29,17 @@ type watcher struct {
 // watch evaluates the condition of the call, if it has one, over the
 // observation that the call made and over further ones: at most twenty,
 // at least 250 ms apart, within the condition's time and that of ctx (COND-02,
-// COND-03, EVID-04). The newest observation is the session's when it returns.
-func (b *Broker) watch(ctx context.Context, t *trace, s *session, bound binding, r action.Request) (*condition.Result, error) {
+// COND-03, EVID-04). The time of a wait begins with its first look, that of a
+// postcondition once the act has been sent and seen. The newest observation is
+// the session's when it returns.
+func (b *Broker) watch(ctx context.Context, t *trace, s *session, bound binding, r action.Request, began time.Time) (*condition.Result, error) {
 	if r.Condition == nil {
 		return nil, nil
 	}
-	w := &watcher{Broker: b, trace: t, session: s, bound: bound, condition: r.Condition, begin: time.Now(), reads: 1}
+	w := &watcher{Broker: b, trace: t, session: s, bound: bound, condition: r.Condition, begin: began, reads: 1, last: time.Since(began)}
+	if r.Tool == action.Act {
+		w.begin, w.last = time.Now(), 0
+	}
 	status, err := w.look(ctx, false)
 	for err == nil && !status.Final() && w.again() {
 		if err = pause(ctx); err != nil || !w.again() {
@@ -63,8 +68,9 @@ func (w *watcher) inTime() bool {
 // look evaluates one observation: the newest, or a fresh one. A row needs the
 // rows of the newest revision; if that is stale, it may be read afresh once.
 func (w *watcher) look(ctx context.Context, fresh bool) (condition.Status, error) {
-	began := time.Now()
-	defer func() { w.last = time.Since(began) }()
+	if fresh || w.condition.NeedsRows() {
+		defer func(began time.Time) { w.last = time.Since(began) }(time.Now())
+	}
 	if !w.condition.NeedsRows() {
 		if fresh {
 			if err := w.read(ctx, observe.Query{}); err != nil {

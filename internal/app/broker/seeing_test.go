@@ -1,0 +1,516 @@
+package broker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/ident"
+	"github.com/chaperone-agents/chaperone/internal/browser"
+	"github.com/chaperone-agents/chaperone/internal/browser/fake"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/contract"
+	"github.com/chaperone-agents/chaperone/internal/rules/grant"
+	"github.com/chaperone-agents/chaperone/internal/rules/lease"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+	"github.com/chaperone-agents/chaperone/internal/rules/run"
+	"github.com/chaperone-agents/chaperone/internal/store"
+)
+
+// scripted is the fake service with observations of the test's own: answer may
+// change what the fake page answered, and is told what was asked.
+type scripted struct {
+	*fake.Service
+	mu     sync.Mutex
+	asked  []action.Request
+	answer func(n int, r action.Request, d observe.Document) (observe.Document, error)
+}
+
+var _ browser.Service = (*scripted)(nil)
+
+func (s *scripted) Do(ctx context.Context, held lease.Held, permit grant.Permit, r action.Request) (observe.Document, error) {
+	plain := r
+	plain.Query = observe.Query{}
+	d, err := s.Service.Do(ctx, held, permit, plain)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r)
+	if err != nil || s.answer == nil {
+		return d, err
+	}
+	return s.answer(len(s.asked), r, d)
+}
+
+func (s *scripted) requests() []action.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]action.Request(nil), s.asked...)
+}
+
+// newSeeing is a bench whose observations the test scripts, with a session of
+// the contract.
+func newSeeing(t *testing.T, set contract.Set, answer func(n int, r action.Request, d observe.Document) (observe.Document, error)) (*bench, *scripted) {
+	t.Helper()
+	var s *scripted
+	b := newBench(t, nil, func(c *broker.Config) {
+		s = &scripted{Service: c.Service.(*fake.Service), answer: answer}
+		c.Service = s
+		c.ApproveAll = true
+	})
+	if set != contract.Newest {
+		b.use(t, set)
+	}
+	return b, s
+}
+
+// use moves the agent to a session of the contract.
+func (b *bench) use(t *testing.T, set contract.Set) {
+	t.Helper()
+	err := b.store.Tx(context.Background(), b.agent.Scope, func(tx store.Tx) error {
+		old, err := tx.Session(b.agent.Session)
+		if err != nil {
+			return err
+		}
+		fresh := run.Session{Scope: b.agent.Scope, ID: ident.New(), ProfileID: b.profile, Origins: old.Origins, Contract: set, CreatedAt: b.clock.Now()}
+		b.agent.Session = fresh.ID
+		return tx.InsertSession(fresh)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func asJSON(t testing.TB, v any) map[string]any {
+	t.Helper()
+	body, err := json.Marshal(v)
+	var m map[string]any
+	if err == nil {
+		err = json.Unmarshal(body, &m)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TOOL-10, TOOL-11: the session's contract decides what a call may say and
+// what its answer looks like.
+func TestContractOfTheSession(t *testing.T) {
+	for set, x := range map[contract.Set]struct{ takes, refuses, has, lacks string }{
+		"1.0.0": {`{}`, `{"after":"x:1"}`, "content_trust", "coverage"},
+		"1.1.0": {`{"element_offset":1}`, `{"after":"x:1"}`, "total_elements", "coverage"},
+		"1.7.0": {`{"wait_for":{"role":"button","name":"Save"}}`, `{"since":"x"}`, "condition", "since_unavailable"},
+		"1.8.0": {`{"wait_for":{"role":"button","name":"Save"}}`, `{"text_offset":0,"expected_revision":"x"}`, "coverage", "total_elements"},
+		"1.9.0": {`{"since":"x"}`, `{"element_offset":1}`, "since_unavailable", "total_elements"},
+	} {
+		b, _ := newSeeing(t, set, nil)
+		if got, err := b.broker.Contract(t.Context(), b.agent); err != nil || got != set {
+			t.Errorf("%s: contract %s, %v", set, got, err)
+		}
+		b.open(t)
+		_, err := b.broker.Call(t.Context(), b.agent, action.Observe, json.RawMessage(x.refuses), nil)
+		wantCode(t, err, fault.ArgumentsInvalid)
+		v, err := b.broker.Call(t.Context(), b.agent, action.Observe, json.RawMessage(x.takes), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", set, err)
+		}
+		m := asJSON(t, v)
+		if _, ok := m[x.has]; !ok || m[x.lacks] != nil {
+			t.Errorf("%s: %v", set, m)
+		}
+	}
+}
+
+// EXP-01: what cannot be a call is refused before the browser hears of it.
+func TestRefusedArgumentsReachNothing(t *testing.T) {
+	b, s := newSeeing(t, contract.Newest, nil)
+	_, err := b.call(action.Observe, map[string]any{"after": "x", "selector": "#a"})
+	wantCode(t, err, fault.ArgumentsInvalid)
+	if len(s.requests()) != 0 || b.world.Launched() != 0 {
+		t.Error("the browser was started")
+	}
+}
+
+// what an agent asks for is what the browser is asked for, and no more: no
+// postcondition, no predicate.
+func TestQueriesReachTheBrowser(t *testing.T) {
+	b, s := newSeeing(t, contract.Newest, nil)
+	v := b.open(t)
+	ref := v.Elements[0].Ref
+	for name, x := range map[string]struct {
+		args any
+		want observe.Query
+	}{
+		"after":  {map[string]any{"after": ref}, observe.Query{After: ref}},
+		"text":   {map[string]any{"expected_revision": "r", "text_offset": 7}, observe.Query{Text: &observe.TextQuery{Revision: "r", Offset: 7}}},
+		"region": {map[string]any{"region_ref": "r:region:0", "expected_revision": "r"}, observe.Query{Region: &observe.RegionQuery{Ref: "r:region:0", Revision: "r"}}},
+	} {
+		if _, err := b.call(action.Observe, x.args); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all := s.requests()
+		got, _ := json.Marshal(all[len(all)-1].Query)
+		if want, _ := json.Marshal(x.want); string(got) != string(want) {
+			t.Errorf("%s: the browser was asked %s", name, got)
+		}
+	}
+}
+
+func withRegion(d observe.Document) observe.Document {
+	d.RegionCoverage = &observe.RegionCoverage{Version: 1, Scope: "main_document"}
+	d.Regions = []observe.Region{{Ref: d.Revision + ":region:0", Kind: observe.RegionMain, Text: "main"}}
+	return d
+}
+
+// FOC-03, FOC-07 to FOC-09: a region is for reading; an offset continues a
+// focused read, and takes that read's cursor along. Refusals keep the page and
+// reach nothing.
+func TestRegionsAndFocus(t *testing.T) {
+	b, s := newSeeing(t, contract.Newest, func(_ int, r action.Request, d observe.Document) (observe.Document, error) {
+		d = withRegion(d)
+		if r.Query.Region != nil {
+			d.Text = "some text"
+			d.Focus = &observe.Focus{RegionRef: d.Revision + ":focus", TextTotalBytes: 100, TextCursor: strings.Repeat("t", 32)}
+		}
+		return d, nil
+	})
+	v := b.open(t)
+	region := v.Regions[0].Ref
+	_, err := b.call(action.Act, map[string]any{"kind": "click", "expected_revision": v.Revision, "ref": region})
+	wantCode(t, err, fault.RegionNotActionable)
+	_, err = b.call(action.Observe, map[string]any{"region_ref": region, "expected_revision": v.Revision, "text_offset": 5})
+	wantCode(t, err, fault.FocusRequired)
+	if n := len(s.requests()); n != 1 || len(b.world.Effects()) != 0 || len(b.approvals(t)) != 0 {
+		t.Fatalf("%d operations, effects %v", n, b.world.Effects())
+	}
+	focused, err := b.call(action.Observe, map[string]any{"region_ref": region, "expected_revision": v.Revision})
+	if err != nil || focused.NextText == nil {
+		t.Fatalf("%+v, %v", focused.Window, err)
+	}
+	next := asJSON(t, focused.NextText)
+	delete(next, "text_cursor") // the session knows it
+	if _, err = b.call(action.Observe, next); err != nil {
+		t.Fatal(err)
+	}
+	all := s.requests()
+	if q := all[len(all)-1].Query.Region; q == nil || q.TextOffset != 9 || q.TextCursor != strings.Repeat("t", 32) {
+		t.Errorf("the browser was asked for %+v", q)
+	}
+	// A revision that is not the newest still reaches the browser, which knows.
+	if _, err = b.call(action.Observe, map[string]any{"region_ref": region, "expected_revision": "old", "text_offset": 5}); err != nil {
+		t.Error(err)
+	}
+}
+
+// since: an agent reads what changed, and goes on with new references.
+func TestSince(t *testing.T) {
+	b, _ := newSeeing(t, contract.Newest, nil)
+	v := b.open(t)
+	again, err := b.call(action.Observe, map[string]any{"since": v.Revision})
+	if err != nil || again.Since != v.Revision || again.Unchanged != 3 || len(again.Elements) != 0 || again.Text != "" || again.Revision == v.Revision {
+		t.Fatalf("%+v, %v", asJSON(t, again), err)
+	}
+	b.world.Put(home, fake.Doc{Title: "Desk", Text: "Tickets", Controls: []fake.Control{{Role: "button", Name: "Saved"}, {Role: "textbox", Name: "Subject", Field: observe.FieldText}}})
+	v, err = b.call(action.Observe, map[string]any{"since": again.Revision})
+	if err != nil || v.Unchanged != 1 || len(v.Elements) != 1 || v.Elements[0].Name != "Saved" || len(v.Gone) != 1 || v.Gone[0] != 2 {
+		t.Fatalf("%+v, %v", asJSON(t, v), err)
+	}
+	// An element that was not listed again is acted on by its number.
+	if _, err := b.call(action.Act, map[string]any{"kind": "type", "expected_revision": v.Revision, "ref": v.Revision + ":1", "value": "hello"}); err != nil {
+		t.Fatal(err)
+	}
+	if e := b.world.Effects(); len(e) != 1 || e[0].Name != "Subject" {
+		t.Errorf("effects %v", e)
+	}
+	if v, err = b.call(action.Observe, map[string]any{"since": again.Revision}); err != nil || !v.SinceUnavailable || len(v.Elements) != 2 {
+		t.Errorf("an old revision: %+v, %v", asJSON(t, v), err)
+	}
+}
+
+// CHAL-01, REC-02: a sign-in challenge ends a read with its mark and without
+// references, and an act in uncertainty; the lease is kept for the owner.
+func TestChallenge(t *testing.T) {
+	challenged := func(_ int, r action.Request, d observe.Document) (observe.Document, error) {
+		if r.Tool == action.Navigate {
+			return d, nil
+		}
+		return observe.Document{URL: d.URL, Revision: d.Revision, Interruption: observe.NeedsUser}, nil
+	}
+	b, s := newSeeing(t, contract.Newest, challenged)
+	v := b.open(t)
+	args := act(v, "click", "Save")
+	_, err := b.call(action.Act, args)
+	wantCode(t, err, fault.OutcomeUnknown)
+	if i := b.invocations(t)[0]; i.Outcome != run.Uncertain || b.service.Leases() != 1 {
+		t.Errorf("invocation %+v, %d leases", i, b.service.Leases())
+	}
+	for tool, again := range map[action.Tool]any{action.Act: args, action.Observe: struct{}{}} { // the profile waits for its owner
+		_, err = b.call(tool, again)
+		wantCode(t, err, fault.NeedsUser)
+	}
+	if len(b.world.Effects()) != 1 || len(s.requests()) != 2 {
+		t.Errorf("effects %v", b.world.Effects())
+	}
+	b, _ = newSeeing(t, contract.Newest, challenged)
+	b.open(t)
+	v, err = b.call(action.Observe, struct{}{})
+	if err != nil || v.Interruption != observe.NeedsUser || len(v.Elements) != 0 {
+		t.Errorf("%+v, %v", asJSON(t, v), err)
+	}
+	old, _ := newSeeing(t, "1.0.0", challenged)
+	old.open(t)
+	_, err = old.call(action.Observe, struct{}{})
+	wantCode(t, err, fault.NeedsUser)
+}
+
+// OPD-01 to OPD-04: every call leaves a bounded record of its phases that has
+// no text of anybody's in it.
+func TestDiagnostics(t *testing.T) {
+	b, _ := newSeeing(t, contract.Newest, nil)
+	b.open(t)
+	const marker = "marker-of-a-page"
+	_, err := b.call("browser."+marker, struct{}{})
+	wantCode(t, err, fault.ArgumentsInvalid)
+	for range 300 {
+		_, err = b.call(action.Act, map[string]any{"kind": "click", "expected_revision": marker, "ref": marker})
+	}
+	wantCode(t, err, fault.PageChanged)
+	kept := b.broker.Diagnostics()
+	if len(kept) != 256 {
+		t.Fatalf("%d calls are kept", len(kept))
+	}
+	if _, err := b.call(action.Observe, struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	kept = b.broker.Diagnostics()
+	last := kept[len(kept)-1]
+	var phases []string
+	for _, p := range last.Phases {
+		phases = append(phases, fmt.Sprint(p.Phase, "/", p.Placement, "/", p.Category))
+	}
+	want := "prepare/orchestrator/none acquire/isolated/none permit/database/none dispatch/isolated/none record/database/none project/orchestrator/none"
+	if got := strings.Join(phases, " "); got != want || last.Tool != action.Observe || last.Category != broker.NoFailure || last.Version != 1 {
+		t.Errorf("%+v: %s", last, got)
+	}
+	if before := kept[len(kept)-2]; before.Category != broker.InvalidArguments {
+		t.Errorf("%+v", before)
+	}
+	if s := fmt.Sprintf("%+v", kept); strings.Contains(s, marker) {
+		t.Error("a call's words are in its record")
+	}
+}
+
+// watching runs a call with a condition in a bubble, where time is exact.
+func watching(t *testing.T, answer func(n int, r action.Request, d observe.Document) (observe.Document, error), test func(t *testing.T, b *bench, s *scripted)) {
+	synctest.Test(t, func(t *testing.T) {
+		b, s := newSeeing(t, contract.Newest, answer)
+		test(t, b, s)
+	})
+}
+
+func wait(role, name string, ms int) map[string]any {
+	return map[string]any{"wait_for": map[string]any{"role": role, "name": name, "timeout_ms": ms}}
+}
+
+// COND-02, COND-04: a condition that comes true is seen at the next look, and
+// looks are 250 ms apart.
+func TestWaitForComesTrue(t *testing.T) {
+	var at []time.Time
+	watching(t, func(n int, _ action.Request, d observe.Document) (observe.Document, error) {
+		at = append(at, time.Now())
+		if n >= 4 {
+			d.Elements[0].Name = "Done"
+		}
+		return d, nil
+	}, func(t *testing.T, b *bench, s *scripted) {
+		b.open(t)
+		v, err := b.call(action.Observe, wait("button", "Done", 2000))
+		if err != nil || v.Condition.Status != "satisfied" || v.Condition.Observations != 3 || v.Condition.ElapsedMS != 500 || v.Condition.Scope != "observation_window" {
+			t.Fatalf("%+v, %v", v.Condition, err)
+		}
+		if v.Elements[0].Name != "Done" {
+			t.Error("the answer is not the newest observation")
+		}
+		for i := 2; i < len(at); i++ {
+			if at[i].Sub(at[i-1]) < 250*time.Millisecond {
+				t.Errorf("looks %d and %d are %v apart", i-1, i, at[i].Sub(at[i-1]))
+			}
+		}
+		if _, err := b.call(action.Act, act(v, "click", "Done")); err != nil {
+			t.Errorf("the references of the answer: %v", err)
+		}
+	})
+}
+
+// COND-02, COND-03: never more than 21 looks, none that would run past the
+// time, and one look only when there is no time.
+func TestWaitForGivesUp(t *testing.T) {
+	for name, x := range map[string]struct {
+		each         time.Duration // what one look takes
+		timeout      int
+		observations int
+	}{
+		"quick looks": {0, 5000, 20}, "no time": {0, 0, 1}, "slow looks": {700 * time.Millisecond, 2000, 2}, "one look takes it all": {3 * time.Second, 2000, 1},
+		"exactly one more": {0, 250, 1}, "just enough": {0, 251, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watching(t, func(n int, _ action.Request, d observe.Document) (observe.Document, error) {
+				if n > 1 {
+					<-time.After(x.each)
+				}
+				return d, nil
+			}, func(t *testing.T, b *bench, s *scripted) {
+				b.open(t)
+				v, err := b.call(action.Observe, wait("button", "Never", x.timeout))
+				if err != nil || v.Condition.Status != "not_observed" || v.Condition.ElapsedMS > x.timeout {
+					t.Fatalf("%+v, %v", v.Condition, err)
+				}
+				if v.Condition.Observations != x.observations || len(s.requests()) != 1+x.observations {
+					t.Errorf("%d observations, %d reads; want %d", v.Condition.Observations, len(s.requests())-1, x.observations)
+				}
+			})
+		})
+	}
+}
+
+// COND-04, EVID-01: what is ambiguous stays so; evidence of failure ends the
+// wait.
+func TestAmbiguousAndFailed(t *testing.T) {
+	watching(t, func(_ int, _ action.Request, d observe.Document) (observe.Document, error) {
+		d.Elements[1].Role, d.Elements[1].Name, d.Text = "button", "Save", "It failed"
+		return d, nil
+	}, func(t *testing.T, b *bench, s *scripted) {
+		b.open(t)
+		v, err := b.call(action.Observe, wait("button", "Save", 1000))
+		if err != nil || v.Condition.Status != "ambiguous" {
+			t.Errorf("%+v, %v", v.Condition, err)
+		}
+		v, err = b.call(action.Observe, map[string]any{"wait_for": map[string]any{"role": "button", "name": "Gone", "failure_evidence": map[string]any{"kind": "text", "text": "It failed"}}})
+		if err != nil || v.Condition.Status != "failed" || v.Condition.Observations != 1 {
+			t.Errorf("%+v, %v", v.Condition, err)
+		}
+	})
+}
+
+// EVID-03, EVID-04: rows are read from the newest revision; a stale read is
+// made good by one fresh one, within the same 21; the rows are not shown.
+func TestRowCondition(t *testing.T) {
+	stale := 0
+	watching(t, func(n int, r action.Request, d observe.Document) (observe.Document, error) {
+		x := r.Query.Extract
+		if x == nil {
+			return d, nil
+		}
+		if n == 3 { // the first rows that are asked for
+			stale++
+			return observe.Document{}, fault.New(fault.PageChanged, "changed")
+		}
+		d.Extraction = &observe.Extraction{Version: 1, Revision: d.Revision, Kind: x.Kind, Index: x.Index, Status: "extracted", Scope: "main_document", RowLimit: x.RowLimit, Fields: x.Fields}
+		if n >= 6 {
+			d.Extraction.Rows = []observe.Row{{Ref: d.Revision + ":row:0", SchemaValid: true, Cells: []observe.Cell{{Field: "Id", Ref: d.Revision + ":cell:0:0", Text: "7", Value: 7.0, Status: "present"}}}}
+		}
+		return d, nil
+	}, func(t *testing.T, b *bench, s *scripted) {
+		b.open(t)
+		v, err := b.call(action.Observe, map[string]any{"wait_for": map[string]any{"timeout_ms": 5000, "evidence": map[string]any{
+			"kind": "row", "collection_kind": "table", "fields": []any{map[string]any{"name": "Id", "column": 0, "type": "integer", "value": 7}}}}})
+		if err != nil || v.Condition.Status != "satisfied" || stale != 1 || v.Extraction != nil {
+			t.Fatalf("%+v, %v, %d stale", v.Condition, err, stale)
+		}
+		// navigate, observe, rows (stale), observe, rows, rows
+		if n := len(s.requests()); n != 6 || v.Condition.Observations != 5 {
+			t.Errorf("%d operations, %d observations", n, v.Condition.Observations)
+		}
+		revisions := map[string]bool{}
+		for _, r := range s.requests() {
+			if x := r.Query.Extract; x != nil {
+				if revisions[x.Revision] && stale == 0 {
+					t.Error("rows of one revision were read twice")
+				}
+				revisions[x.Revision] = true
+			}
+		}
+		if _, err := b.call(action.Act, act(v, "click", "Save")); err != nil {
+			t.Errorf("the references of the answer: %v", err)
+		}
+	})
+}
+
+// COND-06, COND-07: a postcondition that is not met says nothing of the act; a
+// page that is lost while it is looked for makes the act uncertain; nothing is
+// ever sent again.
+func TestPostcondition(t *testing.T) {
+	post := func(v map[string]any) map[string]any {
+		v["postcondition"] = map[string]any{"role": "button", "name": "Done", "timeout_ms": 1000}
+		return v
+	}
+	watching(t, nil, func(t *testing.T, b *bench, s *scripted) {
+		v, err := b.call(action.Act, post(act(b.open(t), "click", "Save")))
+		if err != nil || v.Condition.Status != "not_observed" || len(b.world.Effects()) != 1 {
+			t.Errorf("%+v, %v, effects %v", v.Condition, err, b.world.Effects())
+		}
+		if i := b.invocations(t)[0]; i.Outcome != run.Succeeded {
+			t.Errorf("invocation %+v", i)
+		}
+		for _, r := range s.requests() {
+			if r.Tool == action.Act && r.Query != (observe.Query{}) {
+				t.Error("an act was sent with a query")
+			}
+		}
+	})
+	for name, x := range map[string]struct {
+		code   fault.Code
+		leases int
+	}{"the browser is lost": {fault.ProviderUnavailable, 0}, "the page is not allowed": {fault.OutputInvalid, 1}} {
+		t.Run(name, func(t *testing.T) {
+			watching(t, func(n int, _ action.Request, d observe.Document) (observe.Document, error) {
+				if n == 3 {
+					return d, fault.New(x.code, "lost")
+				}
+				return d, nil
+			}, func(t *testing.T, b *bench, s *scripted) {
+				args := post(act(b.open(t), "click", "Save"))
+				_, err := b.call(action.Act, args)
+				wantCode(t, err, fault.OutcomeUnknown)
+				if i := b.invocations(t)[0]; i.Outcome != run.Uncertain || b.service.Leases() != x.leases || len(b.world.Effects()) != 1 {
+					t.Errorf("invocation %+v, %d leases, effects %v", i, b.service.Leases(), b.world.Effects())
+				}
+				if _, err := b.call(action.Act, args); err == nil || len(b.world.Effects()) != 1 {
+					t.Errorf("it was sent again: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// COND-06: a wait that is cancelled answers with no observation, and leaves
+// none to act on.
+func TestCancelledWait(t *testing.T) {
+	watching(t, nil, func(t *testing.T, b *bench, s *scripted) {
+		v := b.open(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		body, _ := json.Marshal(wait("button", "Never", 5000))
+		got, err := b.broker.Call(ctx, b.agent, action.Observe, body, nil)
+		wantCode(t, err, fault.ProviderUnavailable)
+		if got.Revision != "" {
+			t.Errorf("a stale observation: %+v", got)
+		}
+		_, err = b.call(action.Act, act(v, "click", "Save"))
+		if err == nil || len(b.world.Effects()) != 0 {
+			t.Errorf("it can still be acted on: %v", err)
+		}
+		entries := b.kinds(t)
+		if entries[len(entries)-1] != audit.CallFailed {
+			t.Errorf("audit %v", entries)
+		}
+	})
+}
