@@ -88,6 +88,12 @@ func newBench(t *testing.T, wait time.Duration) *bench {
 // agent pairs a device; role Owner makes one without a session.
 func (b *bench) agent(role caller.Role) (session, credential string) {
 	b.t.Helper()
+	return b.agentWith(role, contract.Newest)
+}
+
+// agentWith pairs an agent whose session has the contract.
+func (b *bench) agentWith(role caller.Role, set contract.Set) (session, credential string) {
+	b.t.Helper()
 	if role == caller.Agent {
 		origins, err := site.ParseOrigins([]string{home})
 		if err != nil {
@@ -95,7 +101,7 @@ func (b *bench) agent(role caller.Role) (session, credential string) {
 		}
 		session = ident.New()
 		err = b.store.Tx(b.t.Context(), scope, func(tx store.Tx) error {
-			return tx.InsertSession(run.Session{Scope: scope, ID: session, Origins: origins, Contract: contract.Newest, CreatedAt: time.Now()})
+			return tx.InsertSession(run.Session{Scope: scope, ID: session, Origins: origins, Contract: set, CreatedAt: time.Now()})
 		})
 		if err != nil {
 			b.t.Fatal(err)
@@ -212,6 +218,35 @@ func TestToolsAndSpelling(t *testing.T) {
 			if !got[want] || len(got) != 3 {
 				t.Errorf("%s: tools %v, want %s", name, got, c.want)
 			}
+		}
+	}
+}
+
+// TOOL-10, TOOL-11, PAGE-09: a session is offered the versions that it began
+// with, and the newest list stays small.
+func TestToolsOfTheSession(t *testing.T) {
+	b := newBench(t, 0)
+	for _, set := range contract.Sets() {
+		_, credential := b.agentWith(caller.Agent, set)
+		list, err := b.overHTTP(credential, nil).ListTools(t.Context(), nil)
+		if err != nil || len(list.Tools) != 3 {
+			t.Fatalf("%d tools, %v", len(list.Tools), err)
+		}
+		for _, want := range set.Tools() {
+			var schema any
+			if err := json.Unmarshal(want.Schema, &schema); err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range list.Tools {
+				if got.Name == want.Name && (asJSON(t, got.InputSchema) != asJSON(t, schema) || got.Description != want.Description) {
+					t.Errorf("%s: %s is not version %s", set, got.Name, want.Version)
+				}
+			}
+		}
+		if n := len(asJSON(t, list)); set == contract.Newest && n > 8000 {
+			t.Errorf("the list of tools has %d bytes", n)
+		} else {
+			t.Logf("%s: the list of tools has %d bytes", set, n)
 		}
 	}
 }
