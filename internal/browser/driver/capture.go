@@ -83,7 +83,7 @@ func (p *Page) lookAtPage(ctx context.Context, args pagejs.ObserveArgs, from pat
 			bounded, cancel := context.WithTimeout(ctx, frameBound)
 			defer cancel()
 			inner := pagejs.ObserveArgs{Revision: args.Revision, Specified: args.Specified}
-			if args.Focus == nil && !args.Specified {
+			if !args.Specified {
 				p.lookInto(bounded, seen, inner, from, &budget{left: observe.MaxFrames})
 			}
 			return seen, generation, nil

@@ -198,6 +198,9 @@ func (w *window) gather(s *sight, from, outer path, frame, blocked string) bool 
 			continue
 		}
 		child := s.frames[e.Number]
+		if child == nil {
+			continue // the contract before 1.9.0 has no frames
+		}
 		id := w.add(e, child, frame)
 		if child.unread != "" {
 			continue

@@ -10,7 +10,9 @@ const holdsInput = (el) => {
   if (['input', 'textarea', 'select', 'datalist'].includes(tag(el))) return true;
   const given = firstRole(el);
   if (entryRoles.has(given)) return true;
-  return editable(el) && !['a', 'button'].includes(tag(el)) && given !== 'button' && given !== 'link';
+  if (!editable(el)) return false;
+  // What stands in an editor as a link or button has a face; an editor has none, whatever else it is.
+  return hasAttribute(el, 'contenteditable') || (!['a', 'button'].includes(tag(el)) && given !== 'button' && given !== 'link');
 };
 // choosing: the inside says what is chosen, as the inside of a field does.
 const choosing = (el) => ['listbox', 'slider', 'scrollbar', 'progressbar', 'meter'].includes(firstRole(el)) || ['meter', 'progress'].includes(tag(el));
