@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
 
 	"github.com/chaperone-agents/chaperone/client"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -76,7 +77,7 @@ func (c *mcpCommand) running(e *environment) (*connection, func(), error) {
 	if err := announceDev(e, c.Dev); err != nil {
 		return nil, nil, err
 	}
-	sweep()
+	sweep(os.TempDir())
 	folder, err := os.MkdirTemp("", privatePrefix)
 	if err != nil {
 		return nil, nil, err
@@ -121,25 +122,41 @@ const (
 )
 
 // sweep removes the private folders of earlier runs that were killed: those
-// that nobody holds the lock of.
-func sweep() {
-	left, err := filepath.Glob(filepath.Join(os.TempDir(), privatePrefix+"*", "lock"))
+// that nobody holds the lock of. Everybody can write where they are, so what is
+// not exactly a folder of ours is not touched.
+func sweep(temporary string) {
+	left, err := filepath.Glob(filepath.Join(temporary, privatePrefix+"*"))
 	if err != nil {
 		return
 	}
-	for _, lock := range left {
-		info, err := os.Lstat(lock)
-		if err != nil || time.Since(info.ModTime()) < privateAge {
-			continue
+	for _, folder := range left {
+		if abandon, ok := claim(folder); ok {
+			os.RemoveAll(folder)
+			abandon()
 		}
-		folder := datadir.Dir(filepath.Dir(lock))
-		unlock, err := folder.Lock()
-		if err != nil {
-			continue
-		}
-		os.RemoveAll(string(folder)) // another user's folder stays: it cannot be locked or removed
-		unlock()
 	}
+}
+
+// claim takes the lock of a folder that only this user can enter, if it has
+// one that is old and free. Nobody else can then change what is in it.
+func claim(folder string) (abandon func(), ok bool) {
+	var info unix.Stat_t
+	own := func(kind uint32) bool { return uint32(info.Mode)&unix.S_IFMT == kind && int(info.Uid) == os.Geteuid() }
+	if unix.Lstat(folder, &info) != nil || !own(unix.S_IFDIR) || info.Mode&0o7777 != 0o700 {
+		return nil, false
+	}
+	fd, err := unix.Open(filepath.Join(folder, "lock"), unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	lock := os.NewFile(uintptr(fd), "lock")
+	made, err := lock.Stat()
+	if err != nil || time.Since(made.ModTime()) < privateAge || unix.Fstat(fd, &info) != nil || !own(unix.S_IFREG) ||
+		unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		lock.Close()
+		return nil, false
+	}
+	return func() { lock.Close() }, true
 }
 
 func (c *connection) newSession(ctx context.Context, body client.CreateSessionJSONRequestBody) (*client.CreatedSession, error) {

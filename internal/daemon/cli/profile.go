@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"html"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -140,14 +142,19 @@ func (c *signinCommand) Run(e *environment) error {
 	if err := check(begun, err); err != nil {
 		return err
 	}
-	opened := c.Open && openURL(begun.JSON201.LaunchUrl)
+	opened := false
+	if c.Open {
+		var done func()
+		done, opened = openURL(e.data, begun.JSON201.LaunchUrl)
+		defer done()
+	}
 	switch {
 	case c.JSON:
 		if err := e.printJSON(begun.JSON201); err != nil {
 			return err
 		}
 	case opened:
-		fmt.Fprintln(e.stdout, "Your browser shows the sign-in page. It is good for five minutes.")
+		fmt.Fprintln(e.stdout, "Your browser shows the sign-in page. It is good for five minutes. If no page appears, use: chaperone signin --no-open")
 	default:
 		fmt.Fprintf(e.stdout, "Open this address to sign in. It works once, within five minutes:\n\n  %s\n\n", begun.JSON201.LaunchUrl)
 	}
@@ -185,13 +192,30 @@ func terminal(s client.CeremonyStatus) bool {
 	return s == client.CeremonyStatusReady || s == client.CeremonyStatusExpired || s == client.CeremonyStatusCancelled
 }
 
-// openURL asks the desktop to show the address; false when there is none.
-func openURL(url string) bool {
-	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		return false
-	}
+// page leads a browser on to the one address in it.
+const page = `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Chaperone</title>` +
+	`<meta http-equiv="refresh" content="0;url=%[1]s"><a href="%[1]s">Sign in</a>`
+
+// openURL asks the desktop to show the address; false when there is none. A
+// sign-in's address is a capability, and every user of the machine can read
+// command lines: the opener is told a file that only this user can read. done
+// removes the file.
+func openURL(data, address string) (done func(), ok bool) {
+	done = func() {}
 	opener, err := exec.LookPath("xdg-open")
-	return err == nil && exec.Command(opener, url).Start() == nil
+	if err != nil || os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+		return done, false
+	}
+	folder, err := os.MkdirTemp(data, "signin-") // 0700
+	if err != nil {
+		return done, false
+	}
+	done = func() { os.RemoveAll(folder) }
+	file := filepath.Join(folder, "signin.html")
+	if err := os.WriteFile(file, fmt.Appendf(nil, page, html.EscapeString(address)), 0o600); err != nil {
+		return done, false
+	}
+	return done, exec.Command(opener, file).Start() == nil
 }
 
 // table prints aligned columns.
