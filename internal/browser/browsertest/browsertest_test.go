@@ -78,6 +78,8 @@ func TestBrokenPagesAreCaught(t *testing.T) {
 		{"forgets storage", "CAP-03 a session goes from one browser to the next", func(p browser.Page) browser.Page { return cookiesOnly{p} }},
 		{"always sees a challenge", "READY-01 evidence follows the page", func(p browser.Page) browser.Page { return suspicious{p} }},
 		{"keeps its revision", "CAP-04 an observation says what is there", func(p browser.Page) browser.Page { return &frozen{Page: p} }},
+		{"begins the text again", "FOC-04 text goes on where it ended, of the newest revision only", func(p browser.Page) browser.Page { return rewinds{p} }},
+		{"reads on of any revision", "FOC-04 text goes on where it ended, of the newest revision only", func(p browser.Page) browser.Page { return &anyText{Page: p} }},
 		{"calls every failure unknown", "2.4 a disabled control is refused", func(p browser.Page) browser.Page { return vague{p} }},
 		{"does not end", "REL-02 after the end nothing is done", func(p browser.Page) browser.Page { return immortal{p} }},
 		{"streams for ever", "SURF pictures until the end", func(p browser.Page) browser.Page { return endless{p} }},
@@ -211,4 +213,35 @@ type endless struct{ browser.Page }
 
 func (p endless) Frames(context.Context) (<-chan browser.Frame, error) {
 	return p.Page.Frames(context.Background())
+}
+
+type rewinds struct{ browser.Page }
+
+func (p rewinds) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	if q.Text != nil {
+		q.Text = &observe.TextQuery{Revision: q.Text.Revision}
+	}
+	return p.Page.Observe(ctx, q)
+}
+
+type anyText struct {
+	browser.Page
+	last string
+}
+
+func (p *anyText) Navigate(ctx context.Context, u site.URL) (observe.Document, error) {
+	d, err := p.Page.Navigate(ctx, u)
+	p.last = d.Revision
+	return d, err
+}
+
+func (p *anyText) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	if q.Text != nil {
+		q.Text = &observe.TextQuery{Revision: p.last, Offset: q.Text.Offset}
+	}
+	d, err := p.Page.Observe(ctx, q)
+	if err == nil {
+		p.last = d.Revision
+	}
+	return d, err
 }

@@ -168,6 +168,24 @@ var cases = []struct {
 		e.refused(err, fault.PageChanged)
 		e.effects()
 	}},
+	{"FOC-04 text goes on where it ended, of the newest revision only", func(e *env) {
+		defer e.done()
+		d := e.navigate(next)
+		on := func(revision string, offset int) (observe.Document, error) {
+			return e.page.Observe(e.Context(), observe.Query{Text: &observe.TextQuery{Revision: revision, Offset: offset}})
+		}
+		rest, err := on(d.Revision, 7)
+		if err != nil || rest.Text != d.Text[7:] || rest.Revision == d.Revision || len(rest.Elements) != len(d.Elements) {
+			e.Fatalf("%q after %q: %v", rest.Text, d.Text, err)
+		}
+		_, err = on(d.Revision, 7)
+		e.refused(err, fault.PageChanged)
+		_, err = on(rest.Revision, len(d.Text)+1)
+		e.refused(err, fault.ArgumentsInvalid)
+		if last, err := on(rest.Revision, len(d.Text)); err != nil || last.Text != "" {
+			e.Errorf("%q at the end: %v", last.Text, err)
+		}
+	}},
 	{"GATE-06 an unknown reference is refused", func(e *env) {
 		defer e.done()
 		d := e.navigate(home)

@@ -26,6 +26,7 @@ type Page struct {
 	url      string
 	revision string
 	shown    []Control // of the revision
+	text     string    // of the revision
 	material browser.Material
 	inputs   []browser.Input
 }
@@ -107,13 +108,41 @@ func (p *Page) Navigate(ctx context.Context, u site.URL) (observe.Document, erro
 }
 
 func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	if q.Text != nil {
+		return p.readOn(ctx, *q.Text)
+	}
 	if q != (observe.Query{}) {
-		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads the whole page only. Nothing was read.")
+		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads pages and their text only. Nothing was read.")
 	}
 	if err := p.gone(ctx); err != nil {
 		return observe.Document{}, err
 	}
 	return p.observe("")
+}
+
+// readOn reads the text of the newest revision from an offset on.
+func (p *Page) readOn(ctx context.Context, q observe.TextQuery) (observe.Document, error) {
+	if err := p.gone(ctx); err != nil {
+		return observe.Document{}, err
+	}
+	p.mu.Lock()
+	revision, before := p.revision, p.text
+	p.mu.Unlock()
+	if revision == "" || q.Revision != revision {
+		return observe.Document{}, fault.New(fault.PageChanged, "That is not of the newest observation. Nothing was read; observe again.")
+	}
+	if q.Offset < 0 || q.Offset > len(before) {
+		return observe.Document{}, fault.New(fault.ArgumentsInvalid, "The text has no such offset. Nothing was read.")
+	}
+	d, err := p.observe("")
+	if err != nil {
+		return observe.Document{}, err
+	}
+	if d.Text != before {
+		return observe.Document{}, fault.New(fault.PageChanged, "The text has changed since it was read. Observe again.")
+	}
+	d.Text = d.Text[q.Offset:]
+	return d, nil
 }
 
 func (p *Page) observe(readiness observe.Readiness) (observe.Document, error) {
@@ -129,7 +158,7 @@ func (p *Page) observe(readiness observe.Readiness) (observe.Document, error) {
 		p.revision, p.shown = "", nil
 		return observe.Document{}, fault.New(fault.NeedsUser, "The page asks for its owner. Nothing was read or sent.")
 	}
-	p.revision, p.shown = ident.Hex(16), doc.Controls
+	p.revision, p.shown, p.text = ident.Hex(16), doc.Controls, doc.Text
 	d := observe.Document{URL: p.url, Title: doc.Title, Text: doc.Text, Revision: p.revision, Readiness: readiness, Facts: map[string]observe.Facts{}}
 	for i, c := range doc.Controls {
 		ref := fmt.Sprintf("%s:%d", p.revision, i)
