@@ -76,7 +76,11 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, theirs.stop()) }()
-	ours, err := startOurs(ctx, o, temp, site)
+	dev, err := site.DevFile(temp)
+	if err != nil {
+		return err
+	}
+	ours, err := startOurs(ctx, o, temp, dev)
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,13 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	say("Measuring the phases of our own snapshot.")
+	all, err := measurePhases(ctx, o, dev)
+	if err != nil {
+		return err
+	}
 	f.print(os.Stdout)
+	printPhases(os.Stdout, f.pages, all, f)
 	return nil
 }
 

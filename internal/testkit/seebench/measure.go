@@ -20,6 +20,7 @@ type seen struct {
 	observed spread // from navigate to the first observation in the agent's hands
 	complete spread // from navigate to an observation with the page's mark
 	late     int    // how often the first observation had no mark
+	gaveUp   int    // how often a call ended in its time limit, which counts as its time
 	tokens   int    // the largest answer
 }
 
@@ -97,6 +98,11 @@ func (v *seen) visit(ctx context.Context, s *system, p page) error {
 	v.snapshot = append(v.snapshot, looked.took)
 	v.observed = append(v.observed, after)
 	v.tokens = max(v.tokens, opened.tokens(), looked.tokens())
+	if opened.gaveUp || looked.gaveUp {
+		v.gaveUp++
+		v.complete = append(v.complete, after)
+		return nil
+	}
 	if !strings.Contains(first.text, p.mark) {
 		v.late++
 		for after = time.Since(began); !strings.Contains(looked.text, p.mark); after = time.Since(began) {

@@ -12,16 +12,11 @@ import (
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/testkit/leak"
-	"github.com/chaperone-agents/chaperone/internal/testkit/practice"
 )
 
 // startOurs starts `chaperone up` and an agent's `chaperone mcp` on it.
-func startOurs(ctx context.Context, o options, temp string, site *practice.Site) (*system, error) {
+func startOurs(ctx context.Context, o options, temp, dev string) (*system, error) {
 	bin, err := filepath.Abs(filepath.Join(o.bin, "chaperone"))
-	if err != nil {
-		return nil, err
-	}
-	dev, err := site.DevFile(temp)
 	if err != nil {
 		return nil, err
 	}

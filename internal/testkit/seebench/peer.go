@@ -81,7 +81,7 @@ func (p *peer) command(ctx context.Context, name string, args ...string) *exec.C
 }
 
 func (p *peer) start(ctx context.Context) (*system, error) {
-	s := &system{name: "playwright " + p.version, navigate: "browser_navigate", snapshot: "browser_snapshot"}
+	s := &system{name: "playwright " + p.version, navigate: "browser_navigate", snapshot: "browser_snapshot", mayGiveUp: true}
 	if err := s.connect(ctx, p.command(ctx, "node", p.program, "--config", p.config)); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type system struct {
 	name               string
 	navigate, snapshot string // names of its tools
 	inNavigate         bool   // navigate's own answer holds the observation
+	mayGiveUp          bool   // a call that ends in its own time limit is a result, not an error of ours
 
 	cmd     *exec.Cmd
 	session *mcp.ClientSession
@@ -79,8 +80,9 @@ func (s *system) stop() error {
 
 // answer is one result of a tool.
 type answer struct {
-	text string
-	took time.Duration
+	text   string
+	took   time.Duration
+	gaveUp bool // it ran into its own time limit
 }
 
 // tokens is the usual estimate: a quarter of the characters.
@@ -100,7 +102,8 @@ func (s *system) call(ctx context.Context, tool string, args map[string]any) (an
 		}
 		a.text += text.Text
 	}
-	if r.IsError {
+	a.gaveUp = r.IsError && s.mayGiveUp && strings.Contains(a.text, "TimeoutError")
+	if r.IsError && !a.gaveUp {
 		return a, fmt.Errorf("%s: %s: %.500s", s.name, tool, a.text)
 	}
 	return a, nil

@@ -30,6 +30,9 @@ func (f *figures) print(w io.Writer) {
 		if more, ok := observedTarget[p.name]; ok {
 			want = more
 		}
+		if peer.gaveUp > 0 {
+			fmt.Fprintf(t, "%s\t(the peer gave up %d times; its limit counts as its time)\t\t\t\t\t\t\t\n", p.name, peer.gaveUp)
+		}
 		row(t, p.name, "snapshot", ours.snapshot, peer.snapshot, snapshotTarget[p.name])
 		fmt.Fprintf(t, "\t%d\t%d\n", ours.tokens, peer.tokens)
 		row(t, p.name, "navigate, the call", ours.navigate, peer.navigate, 0)
