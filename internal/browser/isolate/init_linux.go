@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -81,6 +82,9 @@ func prepare(show []string) (server, listener int, err error) {
 	if err := limits(); err != nil {
 		return 0, 0, err
 	}
+	if err := newKeyring(); err != nil {
+		return 0, 0, err
+	}
 	if err := drop(); err != nil {
 		return 0, 0, err
 	}
@@ -139,6 +143,19 @@ func limits() error {
 	// A preference, not a wall: some systems do not let it be changed.
 	os.WriteFile("/proc/self/oom_score_adj", []byte(oomScore), 0)
 	return nil
+}
+
+// newKeyring gives what this goroutine starts an empty kernel keyring instead
+// of that of the user's session, which no namespace hides. Where there are no
+// keyrings, or a container forbids their calls, there is nothing to leave.
+func newKeyring() error {
+	runtime.LockOSThread() // keyrings are a thread's
+	switch _, _, e := syscall.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); e {
+	case 0, unix.ENOSYS, unix.EPERM:
+		return nil
+	default:
+		return fmt.Errorf("keyring: %w", e)
+	}
 }
 
 // drop gives up every capability, and the means to regain one, in all threads

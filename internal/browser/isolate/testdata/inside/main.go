@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/chaperone-agents/chaperone/internal/browser/isolate"
 )
 
@@ -89,6 +91,11 @@ func run(verb, argument string) string {
 			return err.Error()
 		}
 		return "root"
+	case "search-key":
+		if _, err := unix.KeyctlSearch(unix.KEY_SPEC_SESSION_KEYRING, "user", argument, 0); err != nil {
+			return err.Error()
+		}
+		return "found"
 	case "signal-init":
 		syscall.Kill(1, syscall.SIGKILL)
 		syscall.Kill(1, syscall.SIGSTOP)
