@@ -55,6 +55,10 @@ func (c *mcpCommand) Run(e *environment) error {
 		return err
 	}
 	err = bridge(e.ctx, conn.running.Console, c.ToolNames, session.Credential, e.stdin, e.stdout)
+	if errors.Is(err, errEnded) {
+		fmt.Fprintln(e.stderr, "chaperone:", err)
+		err = nil
+	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 40*time.Second)
 	defer cancel()
 	conn.api.EndSessionWithResponse(ending, session.SessionId) // the server ends it too when the stream closes
@@ -167,6 +171,9 @@ func (c *connection) newSession(ctx context.Context, body client.CreateSessionJS
 	return r.JSON201, nil
 }
 
+// errEnded says that the owner ended the session, which is an orderly end.
+var errEnded = errors.New("The owner has ended this agent's session. Start the MCP client again for a new one.")
+
 // bridge carries the bytes of an MCP stdio client to the server and back. It
 // returns when either side ends.
 func bridge(ctx context.Context, console, toolNames, credential string, in io.Reader, out io.Writer) error {
@@ -187,7 +194,7 @@ func bridge(ctx context.Context, console, toolNames, credential string, in io.Re
 	}
 	conn.Close()
 	if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
-		return fault.New(fault.Unauthenticated, "The owner has ended this agent's session. Start the MCP client again for a new one.")
+		return errEnded
 	}
 	return err
 }

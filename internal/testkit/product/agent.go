@@ -85,7 +85,9 @@ func (a *Agent) Ends() {
 	case <-time.After(20 * time.Second):
 		a.t.Fatal("the agent's stream did not end")
 	}
-	a.Close()
+	if err := a.Session.Close(); err != nil {
+		a.t.Errorf("the agent's program did not end in order: %v", err)
+	}
 	if !strings.Contains(a.Log.String(), "The owner has ended this agent's session") {
 		a.t.Errorf("the agent's program said: %s", a.Log)
 	}
