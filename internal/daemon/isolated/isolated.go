@@ -35,7 +35,7 @@ type Config struct {
 	Keys              string // absolute path of the keyring folder
 	Profiles          string // absolute path of the vault folder
 	EgressLog         string // absolute path
-	CeremonyListen    string // loopback host:port
+	CeremonyListen    string // 127.0.0.1:port or [::1]:port; the port is taken on both
 	Create            bool   // make keyring, vault folder and credential if there are none
 	Worker            string // path of chaperone-worker
 	Chromium          string
@@ -79,12 +79,15 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 	if err != nil {
 		return err
 	}
-	surface, err := net.Listen("tcp", c.CeremonyListen)
+	surfaces, err := listenLoopback(c.CeremonyListen)
 	if err != nil {
 		return fmt.Errorf("%s cannot be listened on: %w; choose another address with --ceremony-listen", c.CeremonyListen, err)
 	}
-	defer surface.Close()
-	_, port, err := net.SplitHostPort(surface.Addr().String())
+	for _, l := range surfaces {
+		defer l.Close()
+	}
+	address := surfaces[0].Addr().String()
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return err
 	}
@@ -111,13 +114,17 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 		return err
 	}
 	defer door.Close()
-	failed := make(chan error, 2)
-	for listener, handler := range map[net.Listener]http.Handler{door: control, surface: pages} {
+	doors := map[net.Listener]http.Handler{door: control}
+	for _, l := range surfaces {
+		doors[l] = pages
+	}
+	failed := make(chan error, len(doors))
+	for listener, handler := range doors {
 		server := httpx.Server(handler)
 		defer server.Close()
 		go func() { failed <- server.Serve(listener) }()
 	}
-	if err := announce(child.Ready{Address: surface.Addr().String()}); err != nil {
+	if err := announce(child.Ready{Address: address}); err != nil {
 		return err
 	}
 	select {
