@@ -49,14 +49,7 @@ const (
 type Server struct {
 	Config
 	mu      sync.Mutex
-	clients map[clientKey]http.Handler
-}
-
-// clientKey keeps the transport sessions of one device away from another's: an
-// Mcp-Session-Id is worth nothing without the credential it began with.
-type clientKey struct {
-	device string
-	names  Names
+	clients map[clientKey]*client
 }
 
 // New checks the configuration.
@@ -64,7 +57,7 @@ func New(c Config) (*Server, error) {
 	if c.Broker == nil || c.Authenticate == nil || c.EndSession == nil || c.Hub == nil || c.Log == nil || (c.Names != Dotted && c.Names != Underscore) {
 		return nil, errors.New("mcpserver: the configuration is incomplete")
 	}
-	return &Server{Config: c, clients: map[clientKey]http.Handler{}}, nil
+	return &Server{Config: c, clients: map[clientKey]*client{}}, nil
 }
 
 // Mount adds /mcp and /mcp/stdio to a mux that is behind an httpx.Guard.
@@ -104,22 +97,13 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		httpx.Fail(w, err)
 		return
 	}
-	key := clientKey{device: a.Device, names: a.names}
-	s.mu.Lock()
-	h := s.clients[key]
-	if h == nil {
-		h = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server(a) },
-			&mcp.StreamableHTTPOptions{SessionTimeout: idleTime, MaxRequestBodyBytes: maxBody})
-		s.clients[key] = h
-	}
-	s.mu.Unlock()
 	if r.Method == http.MethodGet { // a stream that lasts; every other request authenticates anew
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		go s.whileAllowed(ctx, r, a.Scope, cancel)
 		r = r.WithContext(ctx)
 	}
-	h.ServeHTTP(w, r)
+	s.client(r.Context(), a, httpx.Bearer(r)).ServeHTTP(w, r)
 }
 
 // whileAllowed calls end as soon as the credential of the request that opened a
@@ -129,6 +113,7 @@ func (s *Server) whileAllowed(ctx context.Context, r *http.Request, scope caller
 	err := s.Hub.Wait(ctx, scope, func() (bool, error) { _, err := s.Authenticate(ctx, credential); return false, err })
 	if ctx.Err() == nil {
 		s.Log.Info("stream of an agent ended", "code", fault.CodeOf(err))
+		s.sweep(ctx)
 		end()
 	}
 }

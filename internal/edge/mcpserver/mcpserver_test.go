@@ -47,6 +47,7 @@ type bench struct {
 	door  *httptest.Server
 	pair  *access.Access
 	ended chan string
+	mcp   *mcpserver.Server
 }
 
 func newBench(t *testing.T, wait time.Duration) *bench {
@@ -75,6 +76,7 @@ func newBench(t *testing.T, wait time.Duration) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.mcp = door
 	mux := http.NewServeMux()
 	door.Mount(mux)
 	b.door = httptest.NewUnstartedServer(nil)
