@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -65,6 +66,9 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 	p.mu.Unlock()
 	if revision == "" || a.ExpectedRevision != revision {
 		return aimed{}, refusal(pagejs.Stale)
+	}
+	if rest, ok := strings.CutPrefix(a.Ref, revision+":"); ok && (rest == "focus" || strings.HasPrefix(rest, "region:")) {
+		return aimed{}, fault.New(fault.RegionNotActionable, "That is a region, which is for reading. Nothing was sent; use the ref of an element.")
 	}
 	n, ok := refNumber(a.Ref, revision)
 	at, known := shown.targets[n]

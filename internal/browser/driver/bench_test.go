@@ -6,23 +6,37 @@ import (
 	"testing"
 
 	"github.com/chaperone-agents/chaperone/internal/browser/driver"
+	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/testkit/chromiumtest"
 )
 
-// BenchmarkObserve reads pages of about 1,000 and 10,000 nodes.
+// BenchmarkObserve reads pages whole: dense with controls, a long list of
+// links, and one with shadow roots. It says where the time in the page went.
 func BenchmarkObserve(b *testing.B) {
 	s := newBench(b, nil)
-	for _, nodes := range []int{1000, 10000} {
-		rows := strings.Repeat(`<tr><td>cell <b>one</b></td><td><a href="#">link</a></td><td><button>go</button></td></tr>`, nodes/12)
-		s.open(b, fmt.Sprint("/n", nodes), "<table>"+rows+"</table>")
-		b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
+	row := `<tr><td>cell <b>one</b></td><td><a href="#">link</a></td><td><button>go</button></td><td><span>x</span></td><td></td></tr>`
+	for _, p := range []struct{ name, body string }{
+		{"small", "<table>" + strings.Repeat(row, 80) + "</table>"},
+		{"dense", "<table>" + strings.Repeat(row, 1000) + "</table>"}, // 11,000 elements, 2,000 controls
+		{"links", strings.Repeat(`<a href=#>Link</a> `, 5000)},
+		{"icons", `<style>i{cursor:pointer;display:inline-block;width:9px;height:9px}</style>` + strings.Repeat(`<p>Row <i class="icon-edit"></i></p>`, 2000)},
+		{"roots", `<script>for(let i=0;i<1000;i++){const x=document.createElement('x-y');x.attachShadow({mode:'open'}).innerHTML='<p><button>B</button></p>';document.documentElement.append(x)}</script>`},
+	} {
+		s.open(b, "/"+p.name, p.body)
+		b.Run(p.name, func(b *testing.B) {
+			var last pagejs.Cost
 			for b.Loop() {
 				if _, err := s.page.Observe(b.Context(), observe.Query{}); err != nil {
 					b.Fatal(err)
 				}
+				last = driver.Cost(s.page)
 			}
+			b.ReportMetric(last.Survey, "survey-ms")
+			b.ReportMetric(last.Select, "select-ms")
+			b.ReportMetric(last.Describe, "describe-ms")
+			b.ReportMetric(last.Extras, "extras-ms")
 		})
 	}
 }

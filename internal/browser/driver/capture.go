@@ -66,7 +66,7 @@ func (p *Page) capture(ctx context.Context, what plan) (observe.Document, error)
 	if p.doc.generation != generation {
 		return observe.Document{}, fault.New(fault.PageChanged, "The page was replaced while it was read. Observe again.").Retry()
 	}
-	p.revision, p.reading, p.view = revision, next, shown
+	p.revision, p.reading, p.view, p.cost = revision, next, shown, seen.page.Cost
 	d.Notices, p.notices = p.notices, nil
 	return d, nil
 }
@@ -78,7 +78,7 @@ func (p *Page) lookAtPage(ctx context.Context, args pagejs.ObserveArgs, from pat
 		p.mu.Lock()
 		generation := p.doc.generation
 		p.mu.Unlock()
-		seen, err := p.look(ctx, &world{session: p.session}, args)
+		seen, err := p.look(ctx, p.main, args)
 		if err == nil {
 			bounded, cancel := context.WithTimeout(ctx, frameBound)
 			defer cancel()

@@ -125,6 +125,7 @@ func (p *Page) connect(ctx context.Context) error {
 	select {
 	case first := <-p.attached:
 		p.session = p.conn.Session(string(first.SessionID))
+		p.main = &world{session: p.session}
 	case <-p.conn.Done():
 		return p.conn.Err()
 	case <-ctx.Done():

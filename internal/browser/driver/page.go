@@ -34,6 +34,7 @@ type Page struct {
 	conn           *cdp.Conn
 	root           *cdp.Session // the browser
 	session        *cdp.Session // the page
+	main           *world       // its main document, whichever that is
 
 	lock     chan struct{} // capacity 1; serialises the operations (SER-01)
 	attached chan target.EventAttachedToTarget
@@ -63,6 +64,7 @@ type Page struct {
 	revision string          // of the newest observation; its handles are in the document
 	reading  reading         // ... and what continues it
 	view     view            // ... and what it showed
+	cost     pagejs.Cost     // ... and where its time went, for benchmarks
 	visited  map[string]bool // origins whose storage may hold something
 
 	draft string // what was last typed into an editor, while it may be there; used under lock only

@@ -80,6 +80,18 @@ func (b *bench) effects() string {
 	return strings.Join(out, " ")
 }
 
+// hold serves a path that answers when the channel is closed.
+func (b *bench) hold(path string) chan struct{} {
+	release := make(chan struct{})
+	b.Handle(host+path, func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	return release
+}
+
 const say = `<script>const say = (w) => fetch('/effect?' + encodeURIComponent(w));</script>`
 
 func refused(t testing.TB, err error, code fault.Code) {

@@ -16,7 +16,7 @@ import (
 var files embed.FS
 
 // order is the order in which the files see each other.
-var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras",
+var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras", "likeness",
 	"observe", "target", "guard", "edit", "draft", "settle", "challenge", "storage"}
 
 // Function is a function of the kit.
@@ -29,10 +29,13 @@ const (
 	Nodes          Function = "nodes"          // called with numbers, answers with the elements themselves
 	Through        Function = "through"        // ThroughArgs -> Target; where a point of a frame is in the document around it
 	Forget         Function = "forget"         // {} -> null; no reference is live any more
+	Names          Function = "names"          // {} -> names of labelled nodes, for tests
 	Locate         Function = "locate"         // TargetArgs -> Target
 	Aim            Function = "aim"            // TargetArgs -> Target; arms the click guard
 	Disarm         Function = "disarm"         // {} -> Verdict
-	FocusFor       Function = "focusFor"       // TargetArgs -> Target; arms the key guard
+	FocusFor       Function = "focusFor"       // TargetArgs -> Target; nothing but the focus
+	Prepare        Function = "prepare"        // TargetArgs -> Target; selects the old text, arms the key guard
+	Fill           Function = "fill"           // TargetArgs -> Target; sets the value of a picker
 	Choose         Function = "choose"         // TargetArgs -> Target
 	ConfirmText    Function = "confirmText"    // TargetArgs -> bool
 	ConfirmChecked Function = "confirmChecked" // TargetArgs -> bool
@@ -62,7 +65,7 @@ func Source() string {
 		}
 		b.Write(body)
 	}
-	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, forget, locate, aim, disarm, focusFor, choose, confirmText, confirmChecked, keepDraft,\n" +
+	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, names, forget, locate, aim, disarm, focusFor, prepare, fill, choose, confirmText, confirmChecked, keepDraft,\n" +
 		"  quiet, ready, challenge, readStorage, writeStorage, hasStorage });\n})()")
 	return b.String()
 }
@@ -156,8 +159,9 @@ type Target struct {
 	Reason  Reason  `json:"reason"`
 	Passing bool    `json:"passing"` // the reason may go away by itself
 	Done    bool    `json:"done"`    // the wanted state is there already
-	Sent    bool    `json:"sent"`    // the page has been changed
-	Kept    bool    `json:"kept"`    // and the change held
+	Picker  bool    `json:"picker"`  // it takes a whole value, as a date does, and no keys
+	Kept    bool    `json:"kept"`    // the page has been changed, and the change held
+	Hosts   []int   `json:"hosts"`   // elements under the point that may have a closed shadow root
 	X       float64 `json:"x"`
 	Y       float64 `json:"y"`
 }

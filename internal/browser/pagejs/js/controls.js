@@ -66,14 +66,23 @@ const isFrame = (el) => ['iframe', 'frame'].includes(tag(el)) || (['object', 'em
 // wraps: everything that can be seen of the element belongs to controls inside
 // it, so its own click surface is theirs.
 const wraps = (el) => {
-  if (selectAll(el, takingSelector).length === 0) return false;
+  if (!shadowRoot(el) && selectAll(el, takingSelector).length === 0) return false;
   let nodes = 0;
-  return visit(el, (node) => {
+  let controls = 0;
+  const whole = visit(el, (node) => {
     if (++nodes > 256) return STOP;
     if (isText(node)) return /\S/u.test(textOf(node)) && textHasBox(node) ? STOP : false;
-    if (node !== el && (isListed(node) || takesInput(node) || !rendered(node) && styleOf(node).display !== 'contents')) return false;
+    if (!isElement(node) || noText.has(tag(node)) && !box(node).width) return false;
+    if (node !== el) {
+      if (!rendered(node) && styleOf(node).display !== 'contents') return false;
+      if (isListed(node) || takesInput(node)) {
+        controls++;
+        return false;
+      }
+    }
     return ['img', 'canvas', 'video'].includes(tag(node)) || localName(node) === 'svg' ? STOP : { node };
   });
+  return whole && controls > 0;
 };
 
 const scrollWidth = accessor(Element.prototype, 'scrollWidth');
@@ -192,6 +201,7 @@ const select = ({ list, cut }, offset, anchor) => {
   let last = -1;
   let more = false;
   const end = Math.min(list.length, offset + MAX_WINDOW, MAX_POSITION);
+  if (anchor && offset >= end) return { moved: true };
   for (; position < end; position++) {
     const el = list[position];
     if (anchor && position === offset) {

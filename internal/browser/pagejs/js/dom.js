@@ -84,7 +84,14 @@ const parent = (node) => {
   const slot = isElement(node) ? assignedSlot(node) : isText(node) ? textSlot(node) : null;
   if (slot) return slot;
   const up = parentNode(node);
-  return up instanceof ShadowRoot ? up.host : up;
+  if (up instanceof ShadowRoot) return up.host;
+  const closed = up ? closedRoots.get(up) : null;
+  return (closed && slotIn(closed, node)) || up;
+};
+// slotIn is the slot of a closed root, which it hides, that shows a node.
+const slotIn = (root, node) => {
+  for (const slot of selectAll(root, 'slot')) if (assignedNodes(slot).includes(node)) return slot;
+  return null;
 };
 
 // ancestors yields an element and the elements around it, at most 256.

@@ -39,35 +39,48 @@ const written = (el, text) => {
   return loose(accessor(HTMLElement.prototype, 'innerText')(el)) === loose(text);
 };
 
-// focusFor gives the element the focus and arms the guard for keys and text.
-// For typing it selects what is there, so that the text replaces it; a picker
-// (a date, for example) takes its value at once instead.
 const pickers = new Set(['date', 'time', 'month', 'week', 'datetime-local']);
-const focusFor = ({ revision, index, kind, text }) => {
-  const found = live(revision, index);
-  if (!found.el) return found;
-  const { el } = found;
-  if (kind === 'type' && tag(el) === 'input') {
-    if (/[\r\n]/u.test(text)) return refuse('one_line');
-    if (pickers.has(inputType(el))) {
+const isPicker = (el) => tag(el) === 'input' && pickers.has(inputType(el));
+
+const unwritable = (el, text) => {
+  if (tag(el) === 'input') {
+    if (/[\r\n]/u.test(text)) return 'one_line';
+    if (isPicker(el)) {
       const trial = document.createElement('input');
       trial.type = inputType(el);
       trial.value = text;
-      if (trial.value !== text) return refuse('not_a_date');
-      if (!takeFocus(el)) return refuse('no_focus');
-      Reflect.apply(setInput, el, [text]);
-      announce(el);
-      return { sent: true };
+      if (trial.value !== text) return 'not_a_date';
     }
   }
-  if (kind === 'type' && valueOf[tag(el)]) {
-    const limit = tag(el) === 'input' ? accessor(HTMLInputElement.prototype, 'maxLength')(el) : accessor(HTMLTextAreaElement.prototype, 'maxLength')(el);
-    if (limit >= 0 && text.length > limit) return refuse('too_long');
-  }
-  if (!takeFocus(el)) return refuse('no_focus');
-  const after = live(revision, index); // its own focus handler may have changed it
-  if (after.el !== el) return after;
-  if (kind === 'type') {
+  if (!valueOf[tag(el)]) return '';
+  const limit = tag(el) === 'input' ? accessor(HTMLInputElement.prototype, 'maxLength')(el) : accessor(HTMLTextAreaElement.prototype, 'maxLength')(el);
+  return limit >= 0 && text.length > limit ? 'too_long' : '';
+};
+
+// focusFor gives the element the focus, and does nothing else: the page's own
+// handlers may take long, or make it another thing.
+const focusFor = (args) => {
+  const found = fit(args);
+  if (!found.el) return found;
+  const { el } = found;
+  const wrong = args.kind === 'type' ? unwritable(el, args.text ?? '') : '';
+  if (wrong) return refuse(wrong);
+  return takeFocus(el) ? { picker: args.kind === 'type' && isPicker(el) } : refuse('no_focus');
+};
+
+// stillFit looks again, just before the input, at what has the focus.
+const stillFit = (args) => {
+  const found = fit(args);
+  return found.el && !focused(found.el) ? refuse('no_focus') : found;
+};
+
+// prepare arms the guard for keys and text. For typing it selects what is
+// there, so that the text replaces it.
+const prepare = (args) => {
+  const found = stillFit(args);
+  if (!found.el) return found;
+  const { el } = found;
+  if (args.kind === 'type') {
     if (valueOf[tag(el)]) {
       (tag(el) === 'input' ? HTMLInputElement : HTMLTextAreaElement).prototype.select.call(el);
     } else {
@@ -78,8 +91,20 @@ const focusFor = ({ revision, index, kind, text }) => {
       selection.addRange(range);
     }
   }
-  arm(el, ['keydown', 'keypress', 'beforeinput']);
-  return { sent: false };
+  arm(el, ['keydown', 'keypress', 'beforeinput'], args);
+  return {};
+};
+
+// fill gives a picker (a date, for example) its value at once.
+const fill = (args) => {
+  const found = stillFit(args);
+  if (!found.el) return found;
+  const { el } = found;
+  const wrong = isPicker(el) ? unwritable(el, args.text) : 'changed';
+  if (wrong) return refuse(wrong);
+  Reflect.apply(setInput, el, [args.text]);
+  announce(el);
+  return {};
 };
 
 // confirmText waits at most 500 ms for the field to hold the text: a
@@ -101,11 +126,13 @@ const confirmChecked = ({ revision, index }) => {
   return Boolean(el) && isNativeChoice(el) && checkedState(el);
 };
 
-// choose selects the option with the value, or else the only one with the label.
-const choose = async ({ revision, index, value }) => {
-  const found = live(revision, index);
+// choose selects the option with the value, or else the only one with the
+// label. That the options are still those that were shown is part of fit.
+const choose = async (args) => {
+  const found = stillFit(args);
   if (!found.el) return found;
   const { el } = found;
+  const { value } = args;
   const options = Array.from(accessor(HTMLSelectElement.prototype, 'options')(el)).slice(0, 4096);
   const free = options.filter((o) => !o.disabled && !(tag(parent(o) ?? o) === 'optgroup' && hasAttribute(parent(o), 'disabled')));
   const wanted = collapse(value);
@@ -114,12 +141,11 @@ const choose = async ({ revision, index, value }) => {
   const pick = byValue[0] ?? byLabel[0];
   if (!pick) return refuse('no_option');
   if (!byValue.length && byLabel.length > 1) return refuse('two_options');
-  if (!takeFocus(el)) return refuse('no_focus');
   const before = options.filter((o) => o.selected);
-  if (before.length === 1 && before[0] === pick) return { sent: true, kept: true };
+  if (before.length === 1 && before[0] === pick) return { kept: true };
   for (const o of options) if (o.selected && o !== pick) o.selected = false;
   pick.selected = true;
   announce(el);
   await nextFrame();
-  return { sent: true, kept: isConnected(el) && pick.selected };
+  return { kept: isConnected(el) && pick.selected };
 };

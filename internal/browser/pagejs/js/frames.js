@@ -13,9 +13,9 @@ const isSuspect = (el) => {
   if (firstElement(el)) return false;
   for (let child = firstChild(el); child; child = nextSibling(child)) if (isText(child) && /\S/u.test(textOf(child))) return false;
   const { width, height } = box(el);
-  if (width < 8 || height < 8 || scrollHeight(el) === 0) return false;
-  const style = styleOf(el);
-  return style.backgroundImage === 'none' && style.height === 'auto' || scrollHeight(el) > clientHeight(el);
+  if (width < 8 || height < 8) return false;
+  const declared = method(Element.prototype, 'computedStyleMap')(el).get('height');
+  return declared instanceof CSSKeywordValue && declared.value === 'auto'; // nothing it is made of gives it a height
 };
 
 // suspect remembers that the element has been asked about.

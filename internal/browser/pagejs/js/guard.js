@@ -11,48 +11,46 @@ const disarm = () => {
   return verdict;
 };
 
-const arm = (el, types) => {
+// arm lets events of the types through to the element only, and none once it
+// does not suit the act any more. act has kind and key, or nothing for a frame.
+const arm = (el, types, act = {}) => {
   disarm();
   const state = { seen: false, blocked: false, controller: new AbortController() };
-  const label = (node) => {
-    for (const up of ancestors(node)) if (tag(up) === 'label') return labelControl(up) === el;
-    return false;
-  };
-  const meets = (node) => within(node, el) || label(node) || (types.includes('beforeinput') && editable(el) && within(el, node));
-  // A closed root shows only its host to those outside; the listener in the
-  // root itself sees what was really met.
-  const roots = [];
-  for (let root = rootOf(el); root instanceof ShadowRoot; root = rootOf(root.host)) if (!openRoot(root.host)) roots.push(root);
-  const watch = (veiled) => (event) => {
+  const { signal } = state.controller;
+  const keys = types.includes('keydown');
+  const meets = (node) => (keys ? node === el || (editable(el) && within(el, node)) : reaches(node, el));
+  const judge = (event) => {
     if (!event.isTrusted) return;
     const aim = event.composedPath()[0];
-    const node = aim instanceof Node ? aim : null;
-    if (node && (meets(node) || (veiled && roots.some((root) => root.host === node)))) {
-      state.seen = true;
-      return;
+    const node = aim instanceof Element ? aim : null;
+    // A closed root shows only its host to those outside; a listener in the
+    // root itself sees what was really met.
+    const inner = node && closedRoots.get(node);
+    if (inner) inner.addEventListener(event.type, judge, { capture: true, once: true, signal });
+    if (node && !suits(el, act.kind, act.key)) {
+      if (meets(node)) {
+        state.seen = true;
+        return;
+      }
+      if (inner && node !== el && within(el, node)) return;
     }
     state.blocked = true;
     event.preventDefault();
     event.stopImmediatePropagation();
   };
-  for (const type of types) {
-    addEventListener(type, watch(true), { capture: true, signal: state.controller.signal });
-    for (const root of roots) root.addEventListener(type, watch(root !== roots[0]), { capture: true, signal: state.controller.signal });
-  }
+  for (const type of types) addEventListener(type, judge, { capture: true, signal });
   armed = state;
 };
 
 // aim looks once more at what is under the mouse, now that it hovers there, and
 // arms the guard for the click that is sent next.
-const aim = ({ revision, index }) => {
-  const found = live(revision, index);
+const aim = (args) => {
+  const found = fit(args);
   if (!found.el) return found;
   const { el } = found;
-  const unusable = usable(el);
-  if (unusable) return refuse(unusable);
   if (!point(el)) return refuse('invisible');
   const at = reachablePoint(el);
   if (!at) return refuse('covered');
-  arm(el, ['mousedown', 'mouseup', 'click']);
-  return { x: at.x, y: at.y };
+  arm(el, ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'], args);
+  return { x: at.x, y: at.y, hosts: possibleHosts(at.hit, el) };
 };

@@ -102,15 +102,16 @@ class Naming {
   // content is what is printed inside the element.
   content(el) {
     this.#seen.add(el);
-    return fold(this.#inside(el, false));
+    return fold(this.#inside(el, false)).trim(); // at its ends, no space counts
   }
 
   // #part is what an element adds to another's name.
   #part(el, referenced, hiddenToo) {
-    if (this.#spent || this.#seen.has(el)) return '';
+    if (this.#spent) return '';
     this.#nodes++;
+    if (this.#seen.has(el)) return referenced || !hasAttribute(el, 'aria-labelledby') ? '' : this.referenced(el);
     const style = styleOf(el);
-    if (!hiddenToo && unseen(el, style)) return '';
+    if (!hiddenToo && unseen(el, style)) return style.display === 'none' || truthy(el, 'aria-hidden') ? '' : this.#visibleInside(el);
     let text = '';
     if (!referenced && hasAttribute(el, 'aria-labelledby')) text = this.referenced(el);
     this.#seen.add(el);
@@ -133,6 +134,13 @@ class Naming {
       if (native) return native;
     }
     return this.#inside(el, hiddenToo);
+  }
+
+  // #visibleInside is what can be seen in an element that cannot be.
+  #visibleInside(el) {
+    let out = '';
+    for (const node of children(el)) if (isElement(node)) out += this.#part(node, false, false);
+    return out;
   }
 
   #inside(el, hiddenToo) {
@@ -205,4 +213,12 @@ const dialogName = (dialog) => {
     name = heading ? writing(heading) : '';
   }
   return clip(name, 128);
+};
+
+// names are those of the nodes of a labelled page, for tests; what has no place
+// on the page has none.
+const names = () => {
+  const removed = climb((up) => styleOf(up).display === 'none');
+  return Array.from(selectAll(document, '[data-expectedlabel]')).slice(0, 512).map((el) =>
+    ({ Test: attr(el, 'data-testname'), Expected: attr(el, 'data-expectedlabel'), Name: removed(el) ? '' : accessibleName(el) }));
 };

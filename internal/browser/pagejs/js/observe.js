@@ -3,20 +3,17 @@
 // revision.
 let handles = { revision: '', list: {} };
 
-const describe = (el, around) => {
-  const name = accessibleName(el);
-  const face = scrollers.has(el) || structureRoles.has(firstRole(el)) ? '' : caption(el);
+const describe = (el, around, { role, name, face, fieldKind, context }) => {
   const choice = isNativeChoice(el) ? el : tag(el) === 'label' && labelControl(el) && isNativeChoice(labelControl(el)) ? labelControl(el) : null;
   const held = around.inert(el);
-  const dialog = around.dialog(el);
   return {
-    role: role(el),
+    role,
     name,
     disabled: disabled(el, around.disabled) || held !== '',
     checked: choice ? checkedState(choice) : null,
-    fieldKind: fieldKind(el),
+    fieldKind,
     text: face === name ? '' : clip(face, 256),
-    context: dialog ? around.dialogName(dialog) : '',
+    context,
     wide: !isListed(el),
     state: stateOf(el, name, around.inert),
   };
@@ -48,14 +45,14 @@ const observe = (args) => {
   const window = select(walked, offset, anchor);
   if (window.moved) return { moved: true };
   const selected = performance.now();
-  const around = { inert: inertness(modals()), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName) };
+  const around = { inert: inertness(modals()), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
   const list = {};
   const entries = window.kept.map(({ el, position }) => {
     if (isFrame(el)) return { number: show(el), position, frame: frameEntry(el, around) };
     const number = numberOf(el);
-    const control = describe(el, around);
-    list[number] = { ref: new WeakRef(el), role: control.role, name: control.name };
-    return { number, position, ...control };
+    const said = told(el, around.dialog(el), around.dialogName);
+    list[number] = asShown(el, said, around.row);
+    return { number, position, ...describe(el, around, said) };
   });
   const described = performance.now();
   handles = { revision, list };

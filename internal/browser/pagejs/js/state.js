@@ -145,7 +145,7 @@ const blocked = (el, inertFor) => {
   if (held) return held;
   const own = box(el);
   const off = own.right <= 0 || own.bottom <= 0 || own.left >= innerWidth || own.top >= innerHeight;
-  if (!off && reachablePoint(el)) return '';
+  if (!off && reachablePoint(el, scrollers.has(el))) return '';
   if (clippedAway(el)) return 'offscreen_clipped';
   return off || inScroller(el) ? '' : 'covered';
 };

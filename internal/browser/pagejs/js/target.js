@@ -2,14 +2,15 @@
 // (CAP-06, OBS-01, CLK-01). Nothing here changes the page except scrolling.
 const refuse = (reason) => ({ reason });
 
-const live = (revision, index) => {
+const live = ({ revision, index, kind, key }) => {
   if (!revision || revision !== handles.revision) return refuse('stale');
   const handle = handles.list[index];
   if (!handle) return refuse('unknown');
   const el = handle.ref.deref();
   if (!el || !isConnected(el) || ownerDocument(el) !== document) return refuse('gone');
-  if (role(el) !== handle.role || accessibleName(el) !== handle.name) return refuse('changed');
-  return { el };
+  if (suits(el, kind, key) === 'credential') return refuse('credential');
+  if (likeness(el) !== handle.likeness || (handle.disabled && !disabled(el))) return refuse('changed');
+  return { el, handle };
 };
 
 const usable = (el) => {
@@ -51,6 +52,17 @@ const suits = (el, kind, key) => {
   return '';
 };
 
+// fit is live, and whether the act can be done to the element now. Everything
+// that the page may have done meanwhile is looked at again by it.
+const fit = (args) => {
+  const found = live(args);
+  if (!found.el) return found;
+  const unusable = usable(found.el);
+  if (unusable && !(args.kind === 'scroll' && unusable === 'disabled')) return { reason: unusable, passing: true };
+  const unsuited = suits(found.el, args.kind, args.key);
+  return unsuited ? refuse(unsuited) : found;
+};
+
 // inView is the part of a box that is on screen, or null.
 const inView = (rect) => {
   const left = Math.max(rect.left, 0);
@@ -71,8 +83,9 @@ const point = (el) => {
   return null;
 };
 
-// reachablePoint is a point at which a click meets the element, or null.
-const reachablePoint = (el) => {
+// reachablePoint is a point at which a click meets the element, or null; for a
+// wheel it is enough that it turns over something in it.
+const reachablePoint = (el, wheel = false) => {
   let tries = 0;
   for (const rect of [...boxes(el), ...contentBoxes(el)]) {
     const part = inView(rect);
@@ -82,7 +95,7 @@ const reachablePoint = (el) => {
       const x = part.left + across * (part.right - part.left);
       const y = part.top + down * (part.bottom - part.top);
       const hit = hitAt(x, y);
-      if (hit && reaches(hit, el)) return { x, y, whole: rect };
+      if (hit && (wheel ? within(hit, el) && !opaque(hit) : reaches(hit, el))) return { x, y, hit, whole: rect };
     }
   }
   return null;
@@ -105,15 +118,34 @@ const hitAt = (x, y) => {
   return hit;
 };
 
-// reaches: what is hit belongs to the element: itself, something inside it, or
-// a label that passes the click on to it.
+// opaque: a click on it goes to a document that cannot be looked at from here.
+const opaque = (hit) => ['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(tag(hit));
+
+// takesClicks: a control of its own. A role that nobody knows makes none.
+const takesClicks = (el) => isSurface(el) || (isControl(el) && (listedTags.has(tag(el)) || ariaRoles.has(firstRole(el)) || !hasAttribute(el, 'role') || takesInput(el)));
+
+// reaches: the first thing that takes clicks, from what is hit outwards, is the
+// element or a label that passes the click on to it.
 const reaches = (hit, el) => {
-  if (within(hit, el)) return true;
+  if (opaque(hit)) return false;
   for (const up of ancestors(hit)) {
-    if (tag(up) === 'label') return labelControl(up) === el;
-    if (up !== hit && isListed(up)) return false;
+    if (up === el) return true;
+    if (tag(up) === 'label' && labelControl(up)) return labelControl(up) === el;
+    if (takesClicks(up)) return false;
   }
   return false;
+};
+
+// possibleHosts are the elements from what is hit to the element that may have
+// closed roots in which something else takes the click.
+const possibleHosts = (hit, el) => {
+  const found = [];
+  for (const up of ancestors(hit)) {
+    const name = tag(up);
+    if (!shadowRoot(up) && (name.includes('-') || hosts.has(name) || /^h[1-6]$/u.test(name))) found.push(show(up));
+    if (up === el) break;
+  }
+  return found;
 };
 
 const nextFrame = () => new Promise((resolve) => {
@@ -126,19 +158,17 @@ const nextFrame = () => new Promise((resolve) => {
 
 // locate prepares an act: it answers with the point to aim at, or with the
 // reason why not. Reasons that may pass by themselves are marked.
-const locate = async ({ revision, index, kind, key }) => {
-  const found = live(revision, index);
+const locate = async (args) => {
+  const found = fit(args);
   if (!found.el) return found;
-  const { el } = found;
-  const unusable = usable(el);
-  if (unusable && !(kind === 'scroll' && unusable === 'disabled')) return { reason: unusable, passing: true };
-  const unsuited = suits(el, kind, key);
-  if (unsuited) return refuse(unsuited);
+  const { el, handle } = found;
+  const { kind } = args;
+  if (rowOf(el) !== handle.row) return refuse('changed');
   if (kind === 'check' && checkedState(el)) return { done: true };
   if (kind === 'type' || kind === 'select' || kind === 'press') return { done: false };
 
   let at = point(el);
-  if (!at || at.y < 1 || at.x < 1 || at.whole.bottom > innerHeight || at.whole.top < 0 || !reachablePoint(el)) {
+  if (!at || at.y < 1 || at.x < 1 || at.whole.bottom > innerHeight || at.whole.top < 0 || !reachablePoint(el, kind === 'scroll')) {
     el.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
   }
   at = point(el);
@@ -148,7 +178,7 @@ const locate = async ({ revision, index, kind, key }) => {
   if (!isConnected(el)) return refuse('gone');
   if (!again || Math.abs(again.x - at.x) > 1 || Math.abs(again.y - at.y) > 1) return { reason: 'moving', passing: true };
   if (styleOf(el).pointerEvents === 'none') return { reason: 'no_pointer', passing: true };
-  const spot = reachablePoint(el);
+  const spot = reachablePoint(el, kind === 'scroll');
   if (!spot) return { reason: 'covered', passing: true };
   return { done: false, x: spot.x, y: spot.y };
 };
