@@ -21,6 +21,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/condition"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/policy"
@@ -202,6 +203,8 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 		return projection.View{}, fault.Wrap(fault.ProviderUnavailable, "The call was cancelled before anything was sent.", err)
 	}
 	defer s.unlock()
+	ctx, end := s.begin(ctx)
+	defer end()
 	if err := s.fresh(r); err != nil {
 		return projection.View{}, err
 	}
@@ -233,10 +236,13 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
 	}
 	s.done(r)
-	if err := s.interrupted(r); err != nil {
-		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
+	var result *condition.Result
+	if err = s.interrupted(r); err == nil {
+		result, err = b.watch(doing, t, s, bound, r, began)
 	}
-	result, err := b.watch(doing, t, s, bound, r, began)
+	if err == nil {
+		err = s.interrupted(r) // a condition looks again
+	}
 	if err != nil {
 		return projection.View{}, b.failed(ctx, c, s, r, invocation, err)
 	}
@@ -248,6 +254,7 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 		}
 		return projection.View{}, err
 	}
+	b.heed(ctx, c, s, nil)
 	done = t.start(PhaseProject, Orchestrator)
 	view, err := s.show(projection.Options{
 		Version: r.Version, Budget: b.Budget, Query: r.Query, Element: r.Offsets.Element, Text: r.Offsets.Text,
@@ -340,11 +347,7 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 	if err := b.record(ctx, c, i, kind); err != nil {
 		b.Log.Error("outcome not recorded", "session", c.Session, "invocation", i.ID, "cause", err)
 	}
-	if s.needsOwner(cause) {
-		if err := b.askOwner(ctx, c); err != nil {
-			b.Log.Error("profile not marked as needing its owner", "session", c.Session, "cause", err)
-		}
-	}
+	b.heed(ctx, c, s, cause)
 	return shown
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -11,11 +12,23 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/store"
 )
 
-// needsOwner reports whether the call that failed met a page that asks for its
-// owner.
+// heed tells the owner when the call that ended, with cause or without, met a
+// page that asks for its owner.
+func (b *Broker) heed(ctx context.Context, c caller.Caller, s *session, cause error) {
+	if !s.needsOwner(cause) {
+		return
+	}
+	if err := b.askOwner(ctx, c); err != nil {
+		b.Log.Error("profile not marked as needing its owner", "session", c.Session, "cause", err)
+	}
+}
+
 func (s *session) needsOwner(cause error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if l, ok := errors.AsType[*lostError](cause); ok && l.owner {
+		return true
+	}
 	return fault.Is(cause, fault.NeedsUser) || s.last.Document().Interruption == observe.NeedsUser
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+	"github.com/chaperone-agents/chaperone/internal/rules/profile"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
 	"github.com/chaperone-agents/chaperone/internal/store"
 )
@@ -261,6 +262,9 @@ func TestChallenge(t *testing.T) {
 	v, err = b.call(action.Observe, struct{}{})
 	if err != nil || v.Interruption != observe.NeedsUser || len(v.Elements) != 0 {
 		t.Errorf("%+v, %v", asJSON(t, v), err)
+	}
+	if p := b.record(t); p.Status != profile.NeedsUser {
+		t.Errorf("after a read that met a challenge the profile is %s", p.Status)
 	}
 	old, _ := newSeeing(t, "1.0.0", challenged)
 	old.open(t)

@@ -30,6 +30,7 @@ type session struct {
 	mu    sync.Mutex
 	last  observe.Raw      // zero when nothing may be acted on
 	shown projection.Shown // what of it the agent saw; zero unless it is of last
+	stop  func()           // cancels the call that is being dispatched; nil when there is none
 }
 
 func (b *Broker) session(c caller.Caller) *session {
@@ -54,6 +55,28 @@ func (s *session) lock(ctx context.Context) error {
 }
 
 func (s *session) unlock() { s.turn <- struct{}{} }
+
+// begin makes the call that holds the turn one that interrupt can cancel.
+func (s *session) begin(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	set := func(stop func()) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stop = stop
+	}
+	set(cancel)
+	return ctx, func() { set(nil); cancel() }
+}
+
+// interrupt cancels the call that is being dispatched, if any. An act among
+// them is recorded as uncertain, like any other that was cut short (REL-01).
+func (s *session) interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		s.stop()
+	}
+}
 
 // fresh refuses what the newest observation shows to be wrong, before anything
 // is sent: an act on another revision (CAP-06) or on a region (FOC-07), and an
@@ -152,8 +175,7 @@ func (s *session) interrupted(r action.Request) error {
 	case s.last.Document().Interruption == "":
 		return nil
 	case r.Tool == action.Act:
-		return &lostError{keep: true, fault: fault.New(fault.OutcomeUnknown,
-			"The website asks for its owner to sign in. The action was sent before that, and what came of it is not known. It is not repeated; ask the owner to sign in, then observe.")}
+		return challenged(nil)
 	case !r.Version.AtLeast(contract.V170):
 		return fault.New(fault.NeedsUser, "The website asks for its owner. Nothing was sent; ask the owner to sign in.")
 	}

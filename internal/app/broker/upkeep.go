@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -54,9 +55,13 @@ func (b *Broker) tend(ctx context.Context, s *session) {
 	}
 }
 
-// CloseSession closes the browser that an agent session holds, if any, after
-// the call in flight has ended; a healthy profile is sealed. The session itself
-// stays as the store has it.
+// closeGrace is how long a call in flight may go on when its browser is to be
+// closed.
+const closeGrace = time.Second
+
+// CloseSession closes the browser that an agent session holds, if any; a
+// healthy profile is sealed. A call in flight may end by itself for a moment,
+// then it is cancelled. The session itself stays as the store has it.
 func (b *Broker) CloseSession(ctx context.Context, scope caller.Scope, sessionID string) error {
 	b.mu.Lock()
 	s := b.sessions[sessionID]
@@ -64,8 +69,13 @@ func (b *Broker) CloseSession(ctx context.Context, scope caller.Scope, sessionID
 	if s == nil || s.caller.Scope != scope {
 		return nil
 	}
-	if err := s.lock(ctx); err != nil {
-		return fault.Wrap(fault.ProviderUnavailable, "The agent's browser is still busy and was not closed.", err).Retry()
+	grace, cancel := context.WithTimeout(ctx, closeGrace)
+	defer cancel()
+	if s.lock(grace) != nil {
+		s.interrupt()
+		if err := s.lock(ctx); err != nil {
+			return fault.Wrap(fault.ProviderUnavailable, "The agent's browser is still busy and was not closed.", err).Retry()
+		}
 	}
 	defer s.unlock()
 	s.forget()

@@ -58,7 +58,7 @@ func (b *Broker) watch(ctx context.Context, t *trace, s *session, bound binding,
 }
 
 func (w *watcher) again() bool {
-	return w.condition.Again(time.Since(w.begin), w.last, w.reads)
+	return w.condition.Again(time.Since(w.begin), w.last, w.reads) && w.document().Interruption == ""
 }
 
 func (w *watcher) inTime() bool {
@@ -158,15 +158,25 @@ func pause(ctx context.Context) error {
 type lostError struct {
 	fault *fault.Error
 	keep  bool // page and lease
+	owner bool // the website asks for its owner
 }
 
 func (e *lostError) Error() string { return e.fault.Error() }
 func (e *lostError) Unwrap() error { return e.fault }
 
 func lost(r action.Request, err error) error {
-	if r.Tool != action.Act {
+	switch {
+	case r.Tool != action.Act:
 		return err
+	case fault.Is(err, fault.NeedsUser):
+		return challenged(err)
 	}
 	return &lostError{keep: keeps(fault.CodeOf(err)), fault: fault.Wrap(fault.OutcomeUnknown,
 		"The action was sent, and the page could not be read afterwards. What came of it is not known. It is not repeated; observe to see.", err)}
+}
+
+// challenged is an act after which the website asked for its owner (CHAL-01).
+func challenged(err error) error {
+	return &lostError{keep: true, owner: true, fault: fault.Wrap(fault.OutcomeUnknown,
+		"The website asks for its owner to sign in. The action was sent before that, and what came of it is not known. It is not repeated; ask the owner to sign in, then observe.", err)}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
+	"github.com/chaperone-agents/chaperone/internal/rules/profile"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
 )
 
@@ -220,4 +221,35 @@ func TestCancelledWait(t *testing.T) {
 			t.Errorf("audit %v", entries)
 		}
 	})
+}
+
+// CHAL-01: a challenge that shows only while an act's postcondition is looked
+// for makes the act uncertain, keeps the lease and tells the owner, however
+// the browser reports it.
+func TestChallengeWhileWatching(t *testing.T) {
+	for name, report := range map[string]func(observe.Document) (observe.Document, error){
+		"as an observation": func(d observe.Document) (observe.Document, error) {
+			return observe.Document{URL: d.URL, Revision: d.Revision, Interruption: observe.NeedsUser}, nil
+		},
+		"as a refusal": func(d observe.Document) (observe.Document, error) {
+			return observe.Document{}, fault.New(fault.NeedsUser, "asked")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watching(t, func(n int, _ action.Request, d observe.Document) (observe.Document, error) {
+				if n < 3 {
+					return d, nil
+				}
+				return report(d)
+			}, func(t *testing.T, b *bench, s *scripted) {
+				args := act(b.open(t), "click", "Save")
+				args["postcondition"] = map[string]any{"role": "button", "name": "Done", "timeout_ms": 1000}
+				_, err := b.call(action.Act, args)
+				wantCode(t, err, fault.OutcomeUnknown)
+				if i := b.invocations(t)[0]; i.Outcome != run.Uncertain || b.service.Leases() != 1 || b.record(t).Status != profile.NeedsUser {
+					t.Errorf("invocation %+v, %d leases, profile %s", i, b.service.Leases(), b.record(t).Status)
+				}
+			})
+		})
+	}
 }
