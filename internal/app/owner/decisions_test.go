@@ -244,6 +244,25 @@ func TestStopEndsEverything(t *testing.T) {
 	}
 }
 
+// PLACE-02: no browser waits for another's call in flight before it is closed.
+func TestStopClosesAllAtOnce(t *testing.T) {
+	h := newHouse(t)
+	first, _ := h.session(ana, h.ready(ana))
+	other, _ := h.session(ana, h.ready(ana))
+	h.leases.meet = make(chan struct{}) // one after another, neither would be closed
+	done := make(chan error, 1)
+	go func() { done <- second(h.Stop(t.Context(), ana)) }()
+	select {
+	case err := <-done:
+		h.must(err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("one browser waits for another")
+	}
+	if h.service.count("close "+first.ID) != 1 || h.service.count("close "+other.ID) != 1 {
+		t.Errorf("closed: %v", h.service.calls)
+	}
+}
+
 // TOOL-07, CER-06: an agent's device can do nothing of all this, nor can nobody.
 func TestOnlyOwnersMayAsk(t *testing.T) {
 	h := newHouse(t)

@@ -211,9 +211,18 @@ func (s *service) BeginCeremony(ctx context.Context, scope caller.Scope, id, ref
 type leases struct {
 	service *service
 	err     error
+	meet    chan struct{} // when not nil: closing takes until its twin is there
 }
 
-func (l *leases) CloseSession(_ context.Context, _ caller.Scope, id string) error {
+func (l *leases) CloseSession(ctx context.Context, _ caller.Scope, id string) error {
+	if l.meet != nil {
+		select {
+		case l.meet <- struct{}{}:
+		case <-l.meet:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	l.service.note("close " + id)
 	return l.err
 }

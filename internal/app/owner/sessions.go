@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"strconv"
+	"sync"
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -145,14 +146,19 @@ func (o *Owner) endSessions(tx store.Tx, by caller.Caller, profileID string) (en
 	}
 }
 
-// closeAll closes the browsers of ended sessions. What cannot be closed now
-// refuses every call already, and its lease runs out.
+// closeAll closes the browsers of ended sessions, all at once: none waits for
+// another's call in flight. What cannot be closed now refuses every call
+// already, and its lease runs out.
 func (o *Owner) closeAll(ctx context.Context, scope caller.Scope, ended []run.Session) {
+	var closing sync.WaitGroup
 	for _, s := range ended {
-		if err := o.Leases.CloseSession(ctx, scope, s.ID); err != nil {
-			o.Log.Warn("browser of an ended session not closed", "session", s.ID, "code", fault.CodeOf(err))
-		}
+		closing.Go(func() {
+			if err := o.Leases.CloseSession(ctx, scope, s.ID); err != nil {
+				o.Log.Warn("browser of an ended session not closed", "session", s.ID, "code", fault.CodeOf(err))
+			}
+		})
 	}
+	closing.Wait()
 }
 
 // Stopped says what the urgent stop ended.
