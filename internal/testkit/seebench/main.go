@@ -86,17 +86,17 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, ours.stop()) }()
 
-	f, err := measure(ctx, [2]*system{ours, theirs}, o.rounds)
+	in, err := startInside(ctx, o, dev)
 	if err != nil {
 		return err
 	}
-	say("Measuring the phases of our own snapshot.")
-	all, err := measurePhases(ctx, o, dev)
+	defer func() { err = errors.Join(err, in.browser.Close()) }()
+	f, err := measure(ctx, [2]*system{ours, theirs}, in, o.rounds)
 	if err != nil {
 		return err
 	}
 	f.print(os.Stdout)
-	printPhases(os.Stdout, f.pages, all, f)
+	f.printPhases(os.Stdout)
 	return nil
 }
 

@@ -29,6 +29,7 @@ type figures struct {
 	names   [2]string
 	pages   []page
 	seen    map[string]*[2]seen
+	inside  map[string]*phases
 	tools   [2]int64 // bytes of tools/list
 	memory  [2]int64
 	process [2]int
@@ -36,8 +37,8 @@ type figures struct {
 
 // measure lets both systems see every page, in turns: who begins changes with
 // every round, so that neither always finds the machine as the other left it.
-func measure(ctx context.Context, systems [2]*system, rounds int) (*figures, error) {
-	f := &figures{pages: pages(), seen: map[string]*[2]seen{}}
+func measure(ctx context.Context, systems [2]*system, in *inside, rounds int) (*figures, error) {
+	f := &figures{pages: pages(), seen: map[string]*[2]seen{}, inside: in.seen}
 	var err error
 	for i, s := range systems {
 		f.names[i] = s.name
@@ -52,7 +53,13 @@ func measure(ctx context.Context, systems [2]*system, rounds int) (*figures, err
 		began := time.Now()
 		both := &[2]seen{}
 		f.seen[p.name] = both
+		if err := in.open(ctx, p); err != nil {
+			return nil, err
+		}
 		for round := range rounds {
+			if err := in.look(ctx, p, round); err != nil {
+				return nil, err
+			}
 			for turn := range systems {
 				i := (turn + round) % 2
 				if err := both[i].visit(ctx, systems[i], p); err != nil {

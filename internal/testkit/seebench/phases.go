@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,8 +26,14 @@ type phases struct {
 	inner [4]spread
 }
 
-// measurePhases observes every page directly, without any of the programs.
-func measurePhases(ctx context.Context, o options, devFile string) (map[string]*phases, error) {
+// inside observes pages directly, without any of the programs.
+type inside struct {
+	browser *person.Person
+	tab     *person.Tab
+	seen    map[string]*phases
+}
+
+func startInside(ctx context.Context, o options, devFile string) (*inside, error) {
 	dev, err := devmode.Load(devFile)
 	if err != nil {
 		return nil, err
@@ -35,67 +42,60 @@ func measurePhases(ctx context.Context, o options, devFile string) (map[string]*
 	if os.Geteuid() == 0 {
 		c.UID = personUID
 	}
-	browser, err := person.Launch(ctx, c)
-	if err != nil {
+	in := &inside{seen: map[string]*phases{}}
+	if in.browser, err = person.Launch(ctx, c); err != nil {
 		return nil, err
 	}
-	defer browser.Close()
-	tab, err := browser.NewTab(ctx)
-	if err != nil {
-		return nil, err
+	if in.tab, err = in.browser.NewTab(ctx); err != nil {
+		return nil, errors.Join(err, in.browser.Close())
 	}
-	out := map[string]*phases{}
-	for _, p := range pages() {
-		out[p.name] = &phases{}
-		if err := out[p.name].measure(ctx, tab, p, o.rounds); err != nil {
-			return nil, fmt.Errorf("phases of the page %s: %w", p.name, err)
-		}
-	}
-	return out, nil
+	return in, nil
 }
 
-func (f *phases) measure(ctx context.Context, tab *person.Tab, p page, rounds int) error {
-	if err := tab.Open(ctx, p.url()); err != nil {
+func (in *inside) open(ctx context.Context, p page) error {
+	in.seen[p.name] = &phases{}
+	if err := in.tab.Open(ctx, p.url()); err != nil {
 		return err
 	}
-	if err := tab.Read(ctx, "void (globalThis.kit = "+pagejs.Source()+")", nil); err != nil {
+	return in.tab.Read(ctx, "void (globalThis.kit = "+pagejs.Source()+")", nil)
+}
+
+// look is one round on the page that is open.
+func (in *inside) look(ctx context.Context, p page, round int) error {
+	f := in.seen[p.name]
+	began := time.Now()
+	if err := in.tab.Read(ctx, "0", nil); err != nil {
 		return err
 	}
-	for i := range rounds {
-		began := time.Now()
-		if err := tab.Read(ctx, "0", nil); err != nil {
-			return err
-		}
-		f.empty = append(f.empty, time.Since(began))
-		argument, err := json.Marshal(pagejs.ObserveArgs{Revision: fmt.Sprint("round", i), Regions: true})
-		if err != nil {
-			return err
-		}
-		began = time.Now()
-		var text string
-		var seen pagejs.Page
-		if err := tab.Read(ctx, fmt.Sprintf("Promise.resolve(kit.observe(%s)).then((seen) => JSON.stringify(seen))", argument), &text); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(text), &seen); err != nil {
-			return err
-		}
-		f.call = append(f.call, time.Since(began))
-		for k, ms := range []float64{seen.Cost.Survey, seen.Cost.Select, seen.Cost.Describe, seen.Cost.Extras} {
-			f.inner[k] = append(f.inner[k], time.Duration(ms*float64(time.Millisecond)))
-		}
+	f.empty = append(f.empty, time.Since(began))
+	argument, err := json.Marshal(pagejs.ObserveArgs{Revision: fmt.Sprint("round", round), Regions: true})
+	if err != nil {
+		return err
+	}
+	began = time.Now()
+	var text string
+	var seen pagejs.Page
+	if err := in.tab.Read(ctx, fmt.Sprintf("Promise.resolve(kit.observe(%s)).then((seen) => JSON.stringify(seen))", argument), &text); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), &seen); err != nil {
+		return err
+	}
+	f.call = append(f.call, time.Since(began))
+	for k, ms := range []float64{seen.Cost.Survey, seen.Cost.Select, seen.Cost.Describe, seen.Cost.Extras} {
+		f.inner[k] = append(f.inner[k], time.Duration(ms*float64(time.Millisecond)))
 	}
 	return nil
 }
 
 // printPhases shows medians. What the page's own clock does not cover is the
 // way there and back: JSON on both sides, pipe, decoding.
-func printPhases(w io.Writer, pages []page, all map[string]*phases, f *figures) {
+func (f *figures) printPhases(w io.Writer) {
 	fmt.Fprintf(w, "\nWhere our snapshot's time goes, milliseconds, medians\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "page\tempty call\tobservation\tover empty\tsurvey\tselect\tdescribe\ttext, regions\tthere and back\tthe programs around it\twhole")
-	for _, p := range pages {
-		one := all[p.name]
+	for _, p := range f.pages {
+		one := f.inside[p.name]
 		call, rest := one.call.median(), one.call.median()
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s", p.name, millis(one.empty.median()), millis(call), millis(call-one.empty.median()))
 		for _, inner := range one.inner {
