@@ -85,12 +85,11 @@ const wraps = (el) => {
   return whole && controls > 0;
 };
 
-const scrollWidth = accessor(Element.prototype, 'scrollWidth');
 const scrollHeight = accessor(Element.prototype, 'scrollHeight');
-const clientWidth = accessor(Element.prototype, 'clientWidth');
 const clientHeight = accessor(Element.prototype, 'clientHeight');
 const clips = /auto|scroll|overlay/u;
 const overflows = (el) => scrollHeight(el) > clientHeight(el) + 1 && clientHeight(el) > 0;
+const unscrolled = new Set(['html', 'body', 'a', 'b', 'i', 'em', 'strong', 'span', 'small', 'code', 'br', 'hr', 'img', 'label', 'option', 'p', 'td', 'th', 'tr']);
 const isScroller = (el, style) => clips.test(style.overflowY) && overflows(el);
 
 // survey collects candidates until the first need of them are known, whatever
@@ -124,7 +123,8 @@ const survey = (root, need, specified) => {
       else if (name === 'canvas' && isBlankCanvas(el)) unread.add('canvas');
     }
     if (!specified && !hidden && !leaf) {
-      if (!rendered(el) && styleOf(el).display !== 'contents') hidden = true;
+      // What is hidden matters only where there is something inside.
+      if (firstElement(el) && !rendered(el) && styleOf(el).display !== 'contents') hidden = true;
       else {
         const style = styleOf(el);
         const pointer = style.cursor === 'pointer';
@@ -132,7 +132,7 @@ const survey = (root, need, specified) => {
           kind = 'control';
           surfaces.add(el);
         }
-        if (overflows(el) && name !== 'html' && name !== 'body' && isScroller(el, style) && !kind) {
+        if (!kind && !unscrolled.has(name) && isScroller(el, style)) {
           kind = 'control';
           scrollers.add(el);
         }

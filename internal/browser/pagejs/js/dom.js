@@ -2,14 +2,9 @@
 // prototypes, but forms and documents still let a page shadow a property with
 // a named child (<input name="tagName">), so properties are read through the
 // prototype's own accessors.
-const accessor = (proto, name) => {
-  const get = Object.getOwnPropertyDescriptor(proto, name).get;
-  return (object) => Reflect.apply(get, object, []);
-};
-const method = (proto, name) => {
-  const fn = proto[name];
-  return (object, ...args) => Reflect.apply(fn, object, args);
-};
+const asFunction = Function.prototype.call.bind.bind(Function.prototype.call);
+const accessor = (proto, name) => asFunction(Object.getOwnPropertyDescriptor(proto, name).get);
+const method = (proto, name) => asFunction(proto[name]);
 
 const nodeType = accessor(Node.prototype, 'nodeType');
 const parentNode = accessor(Node.prototype, 'parentNode');

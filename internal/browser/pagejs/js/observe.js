@@ -15,7 +15,7 @@ const describe = (el, around, { role, name, face, fieldKind, context }) => {
     text: face === name ? '' : clip(face, 256),
     context,
     wide: !isListed(el),
-    state: stateOf(el, name, around.inert),
+    state: stateOf(el, name, around),
   };
 };
 
@@ -30,7 +30,7 @@ const once = (ask) => {
 
 const frameEntry = (el, around) => ({
   title: clip(collapse(attr(el, 'title') || label(el) || attr(el, 'name')), 128),
-  blocked: blocked(el, around.inert),
+  blocked: blocked(el, around),
 });
 
 const observe = (args) => {
@@ -45,7 +45,7 @@ const observe = (args) => {
   const window = select(walked, offset, anchor);
   if (window.moved) return { moved: true };
   const selected = performance.now();
-  const around = { inert: inertness(modals()), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
+  const around = { inert: inertness(modals()), clipper: clipper(), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
   const list = {};
   const entries = window.kept.map(({ el, position }) => {
     if (isFrame(el)) return { number: show(el), position, frame: frameEntry(el, around) };

@@ -97,61 +97,60 @@ const hint = (el) => {
   return clip(parts.join(', '), MAX_HINT);
 };
 
-// clippedAway: what is around the element cuts all of it off for good.
-const clippedAway = (el) => {
-  const own = box(el);
-  const { scrollingElement } = document;
-  const x = scrollingElement ? scrollX : 0;
-  const y = scrollingElement ? scrollY : 0;
-  if (own.right + x <= 0 || own.bottom + y <= 0) return true;
-  let { left, top, right, bottom } = own;
-  for (let up = parent(el); up && isElement(up); up = parent(up)) {
-    if (tag(up) === 'body' || tag(up) === 'html') return false;
+// clipper makes a question: the nearest element around another that may cut
+// parts of it off.
+const clipper = () => {
+  const nearest = climb((up) => {
+    const name = tag(up);
+    if (name === 'body' || name === 'html') return 'none';
     const style = styleOf(up);
-    if (style.position === 'fixed') return false;
-    if (style.display === 'inline' || style.display === 'contents') continue;
-    const edge = box(up);
-    const scrolls = clips.test(style.overflowX) || clips.test(style.overflowY);
-    if (scrolls) {
-      if (!hasBox(edge)) return true;
-      ({ left, top, right, bottom } = edge); // it can be scrolled there
-    } else if (style.overflowX !== 'visible' || style.overflowY !== 'visible') {
-      left = Math.max(left, edge.left);
-      top = Math.max(top, edge.top);
-      right = Math.min(right, edge.right);
-      bottom = Math.min(bottom, edge.bottom);
-      if (right - left < 1 || bottom - top < 1) return true;
-    }
-  }
-  return false;
+    if (style.position === 'fixed') return 'none';
+    return style.overflowX !== 'visible' || style.overflowY !== 'visible' ? up : null;
+  });
+  return (el) => {
+    const up = parent(el);
+    const found = up && isElement(up) && styleOf(el).position !== 'fixed' ? nearest(up) : null;
+    return found === 'none' ? null : found;
+  };
 };
 
-const inScroller = (el) => {
+// cutOff is "away" when what is around the element cuts all of it off for
+// good, and "scrolled" when a scroller does so until it is scrolled.
+const cutOff = (el, around) => {
   const own = box(el);
-  for (let up = parent(el); up && isElement(up); up = parent(up)) {
-    if (tag(up) === 'body' || tag(up) === 'html') return false;
-    const style = styleOf(up);
-    if (!clips.test(style.overflowX) && !clips.test(style.overflowY)) continue;
+  if (own.right + scrollX <= 0 || own.bottom + scrollY <= 0) return 'away';
+  let { left, top, right, bottom } = own;
+  let scrolled = '';
+  for (let up = around(el); up; up = around(up)) {
     const edge = box(up);
-    if (own.bottom <= edge.top || own.top >= edge.bottom || own.right <= edge.left || own.left >= edge.right) return true;
+    if (!hasBox(edge)) return 'away';
+    const out = Math.min(right, edge.right) - Math.max(left, edge.left) < 1 || Math.min(bottom, edge.bottom) - Math.max(top, edge.top) < 1;
+    const style = styleOf(up);
+    const scrolls = clips.test(style.overflowX) || clips.test(style.overflowY);
+    if (out && !scrolls) return 'away';
+    if (out) scrolled = 'scrolled';
+    ({ left, top, right, bottom } = out ? edge : {
+      left: Math.max(left, edge.left), top: Math.max(top, edge.top), right: Math.min(right, edge.right), bottom: Math.min(bottom, edge.bottom),
+    });
   }
-  return false;
+  return scrolled;
 };
 
 // blocked says why a control cannot be used now. Whether something lies over it
 // is known only where it is on screen.
-const blocked = (el, inertFor) => {
-  const held = inertFor(el);
+const blocked = (el, around) => {
+  const held = around.inert(el);
   if (held) return held;
   const own = box(el);
   const off = own.right <= 0 || own.bottom <= 0 || own.left >= innerWidth || own.top >= innerHeight;
-  if (!off && reachablePoint(el, scrollers.has(el))) return '';
-  if (clippedAway(el)) return 'offscreen_clipped';
-  return off || inScroller(el) ? '' : 'covered';
+  if (!off && reachablePoint(el)) return '';
+  const cut = cutOff(el, around.clipper);
+  if (cut === 'away') return 'offscreen_clipped';
+  return off || cut ? '' : 'covered';
 };
 
 // stateOf leaves out what does not apply, to keep the answer small.
-const stateOf = (el, name, inertFor) => {
+const stateOf = (el, name, around) => {
   const state = {};
   const put = (key, value, off) => {
     if (value !== null && value !== off) state[key] = value;
@@ -165,7 +164,7 @@ const stateOf = (el, name, inertFor) => {
   put('multiline', multiline(el), false);
   put('scrolls', scrollers.has(el) || (isEditor(el) || tag(el) === 'textarea' ? false : isScroller(el, styleOf(el))), false);
   put('rows', rows(el), 0);
-  put('blocked', blocked(el, inertFor), '');
+  put('blocked', blocked(el, around), '');
   put('hint', name ? '' : hint(el), '');
   const { list, more } = options(el);
   if (list.length) put('options', list);
