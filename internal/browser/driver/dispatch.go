@@ -15,6 +15,9 @@ import (
 // errBlocked: the input went to another element and was stopped there.
 var errBlocked = errors.New("driver: the input met another element")
 
+// errUnseen: the element's document stayed and saw nothing of the input.
+var errUnseen = errors.New("driver: the input met nothing that can be looked at")
+
 // errDiffers: afterwards the page did not hold what was put in.
 var errDiffers = errors.New("driver: the page did not keep the input")
 
@@ -68,8 +71,8 @@ func (p *Page) click(ctx context.Context, t aimed) (sent bool, _ error) {
 	if _, err := cdp.Call(ctx, p.session, input.DispatchMouseEvent, at); err != nil {
 		return true, err // a movement can start something, too
 	}
-	var aim pagejs.Target
-	if err := p.in(ctx, t.world, pagejs.Aim, t.args, &aim); err != nil {
+	aim, err := p.aim(ctx, t)
+	if err != nil {
 		return true, err
 	}
 	if err := p.outwards(ctx, t.world, &aim, clickTypes); err != nil {
@@ -92,14 +95,36 @@ func (p *Page) click(ctx context.Context, t aimed) (sent bool, _ error) {
 	return true, p.disarm(ctx, t.world)
 }
 
+// aim asks where to click. Closed shadow roots under that point are opened
+// first, for what is in them may be another control.
+func (p *Page) aim(ctx context.Context, t aimed) (pagejs.Target, error) {
+	for round := 0; ; round++ {
+		var aim pagejs.Target
+		if err := p.in(ctx, t.world, pagejs.Aim, t.args, &aim); err != nil || aim.Reason != "" || len(aim.Hosts) == 0 {
+			return aim, err
+		}
+		nodes, err := p.describe(ctx, t.world, aim.Hosts)
+		if err != nil {
+			return aim, err
+		}
+		opened, err := p.openRoots(ctx, t.world, nodes)
+		if err != nil || opened == 0 {
+			return aim, err
+		}
+		if round == rootsRounds {
+			return pagejs.Target{Reason: pagejs.Covered}, nil
+		}
+	}
+}
+
 // clickTypes are the events of a click, for the documents around a frame.
-var clickTypes = []string{"mousedown", "mouseup", "click"}
+var clickTypes = []string{"pointerdown", "mousedown", "pointerup", "mouseup", "click"}
 
 // disarm reads what the guard saw, in the element's document and in those
-// around it. A document that has gone took the guard with it; then the click
-// has done its work.
+// around it, which see nothing of an input into a frame. A document that has
+// gone took the guard with it; then the input has done its work.
 func (p *Page) disarm(ctx context.Context, w *world) error {
-	for {
+	for inner := w; ; {
 		var v pagejs.Verdict
 		err := p.in(ctx, w, pagejs.Disarm, struct{}{}, &v)
 		switch {
@@ -108,6 +133,8 @@ func (p *Page) disarm(ctx context.Context, w *world) error {
 			return err
 		case v.Blocked:
 			return errBlocked
+		case !v.Seen && w == inner && !p.away():
+			return errUnseen
 		}
 		if w.frame == "" {
 			return nil
@@ -118,12 +145,14 @@ func (p *Page) disarm(ctx context.Context, w *world) error {
 
 // left reports whether a question failed because the page went elsewhere.
 func (p *Page) left(err error) bool {
-	if err == nil || p.conn.Err() != nil {
-		return false
-	}
+	return err != nil && p.conn.Err() == nil && (errors.Is(err, errMoved) || p.away())
+}
+
+// away reports whether the page has begun to leave since the act.
+func (p *Page) away() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return errors.Is(err, errMoved) || p.nav.pending || p.nav.requested || p.nav.committed
+	return p.nav.pending || p.nav.requested || p.nav.committed
 }
 
 func (p *Page) confirm(ctx context.Context, t aimed, fn pagejs.Function) error {
@@ -137,11 +166,11 @@ func (p *Page) confirm(ctx context.Context, t aimed, fn pagejs.Function) error {
 	return nil
 }
 
-// focus gives the element the focus and prepares it for keys or text. What
-// its focus handler may have done is no input of the act.
-func (p *Page) focus(ctx context.Context, t aimed) (pagejs.Target, error) {
+// ready asks a function that prepares an element for the input. It sends
+// nothing; what the page's own handlers do about the focus is no input.
+func (p *Page) ready(ctx context.Context, t aimed, fn pagejs.Function) (pagejs.Target, error) {
 	var got pagejs.Target
-	if err := p.in(ctx, t.world, pagejs.FocusFor, t.args, &got); err != nil {
+	if err := p.in(ctx, t.world, fn, t.args, &got); err != nil {
 		return got, p.unreadable(err)
 	}
 	if got.Reason != "" {
@@ -150,21 +179,35 @@ func (p *Page) focus(ctx context.Context, t aimed) (pagejs.Target, error) {
 	return got, nil
 }
 
+// set asks a function that changes the element. sent is false only when it
+// answered that it did not.
+func (p *Page) set(ctx context.Context, t aimed, fn pagejs.Function) (got pagejs.Target, sent bool, err error) {
+	if err = p.in(ctx, t.world, fn, t.args, &got); err != nil {
+		return got, true, err
+	}
+	if got.Reason != "" {
+		return got, false, refusal(got.Reason)
+	}
+	return got, true, nil
+}
+
 // typeText replaces the content of a field and compares afterwards; the
 // comparison happens in the page, and only its answer comes back.
 func (p *Page) typeText(ctx context.Context, t aimed, text string) (sent bool, _ error) {
 	t.args.Text = text
-	got, err := p.focus(ctx, t)
+	got, err := p.ready(ctx, t, pagejs.FocusFor)
 	if err != nil {
 		return false, err
 	}
-	if !got.Sent {
-		if text == "" {
-			err = p.key(ctx, keys["Delete"])
-		} else {
-			_, err = cdp.Call(ctx, p.session, input.InsertText, input.InsertTextParams{Text: text})
+	if got.Picker {
+		if _, sent, err := p.set(ctx, t, pagejs.Fill); err != nil {
+			return sent, err
 		}
-		if err != nil {
+	} else {
+		if _, err := p.ready(ctx, t, pagejs.Prepare); err != nil {
+			return false, err
+		}
+		if err := p.insert(ctx, text); err != nil {
 			return true, err
 		}
 	}
@@ -175,24 +218,31 @@ func (p *Page) typeText(ctx context.Context, t aimed, text string) (sent bool, _
 	return true, err
 }
 
+func (p *Page) insert(ctx context.Context, text string) error {
+	if text == "" {
+		return p.key(ctx, keys["Delete"])
+	}
+	_, err := cdp.Call(ctx, p.session, input.InsertText, input.InsertTextParams{Text: text})
+	return err
+}
+
 func (p *Page) choose(ctx context.Context, t aimed, value string) (sent bool, _ error) {
 	t.args.Value = value
-	var got pagejs.Target
-	err := p.in(ctx, t.world, pagejs.Choose, t.args, &got)
-	switch {
-	case err != nil:
-		return true, err
-	case got.Reason != "":
-		return false, refusal(got.Reason)
-	case !got.Kept:
-		return true, errDiffers
+	if _, err := p.ready(ctx, t, pagejs.FocusFor); err != nil {
+		return false, err
 	}
-	return true, nil
+	got, sent, err := p.set(ctx, t, pagejs.Choose)
+	if err == nil && !got.Kept {
+		err = errDiffers
+	}
+	return sent, err
 }
 
 func (p *Page) press(ctx context.Context, t aimed, name string) (sent bool, _ error) {
-	if _, err := p.focus(ctx, t); err != nil {
-		return false, err
+	for _, fn := range []pagejs.Function{pagejs.FocusFor, pagejs.Prepare} {
+		if _, err := p.ready(ctx, t, fn); err != nil {
+			return false, err
+		}
 	}
 	if err := p.key(ctx, keys[name]); err != nil {
 		return true, err

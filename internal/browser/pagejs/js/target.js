@@ -95,7 +95,7 @@ const reachablePoint = (el, wheel = false) => {
       const x = part.left + across * (part.right - part.left);
       const y = part.top + down * (part.bottom - part.top);
       const hit = hitAt(x, y);
-      if (hit && (wheel ? within(hit, el) && !opaque(hit) : reaches(hit, el))) return { x, y, hit, whole: rect };
+      if (hit && (wheel ? within(hit, el) && !framed(hit) : reaches(hit, el))) return { x, y, hit, whole: rect };
     }
   }
   return null;
@@ -115,11 +115,22 @@ const hitAt = (x, y) => {
     if (!inner || inner === hit) break;
     hit = inner;
   }
-  return hit;
+  return (hit && shadowRoot(hit) && shownBy(hit, x, y)) || hit;
+};
+// shownBy is the slot that shows the text of a host at a point: what is around
+// the slot takes the click on it.
+const shownBy = (el, x, y) => {
+  for (let child = firstChild(el); child; child = nextSibling(child)) {
+    if (!isText(child)) continue;
+    const range = new Range();
+    range.selectNodeContents(child);
+    for (const r of range.getClientRects()) if (x >= r.left && x <= r.right && y >= r.top && y <= r.bottom) return parent(child);
+  }
+  return null;
 };
 
-// opaque: a click on it goes to a document that cannot be looked at from here.
-const opaque = (hit) => ['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(tag(hit));
+// framed: a click on it goes to a document that cannot be looked at from here.
+const framed = (hit) => ['iframe', 'frame', 'object', 'embed', 'fencedframe'].includes(tag(hit));
 
 // takesClicks: a control of its own. A role that nobody knows makes none.
 const takesClicks = (el) => isSurface(el) || (isControl(el) && (listedTags.has(tag(el)) || ariaRoles.has(firstRole(el)) || !hasAttribute(el, 'role') || takesInput(el)));
@@ -127,7 +138,7 @@ const takesClicks = (el) => isSurface(el) || (isControl(el) && (listedTags.has(t
 // reaches: the first thing that takes clicks, from what is hit outwards, is the
 // element or a label that passes the click on to it.
 const reaches = (hit, el) => {
-  if (opaque(hit)) return false;
+  if (framed(hit)) return false;
   for (const up of ancestors(hit)) {
     if (up === el) return true;
     if (tag(up) === 'label' && labelControl(up)) return labelControl(up) === el;
