@@ -139,10 +139,11 @@ const roleLabel = (role) => (role ? role[0].toUpperCase() + role.slice(1) : "Ele
 
 // typed shows what the agent would send.
 function typed(v) {
-  if (v.redacted) return el("figure", { class: "quote" }, el("figcaption", {}, "The agent would type"), el("p", {}, "A value that looks like a secret. It is not shown."));
-  if (v.text !== undefined) {
+  if (v.text !== undefined || (v.redacted && v.option === undefined)) {
     return el("figure", { class: "quote" }, el("figcaption", {}, "The agent would type"),
-      el("p", { class: "typed" }, v.text), v.digest && el("p", { class: "soft small" }, "Only the beginning is shown. Digest of all of it: ", el("span", { class: "mono" }, v.digest)));
+      v.text !== undefined ? el("p", { class: "typed", tabindex: "0" }, v.text) : el("p", {}, "A value that looks like a secret. It is not shown."),
+      v.text !== undefined && v.redacted && el("p", { class: "soft small" }, "Dots stand for what looks like a secret."),
+      v.digest && el("p", { class: "soft small" }, `${[...v.text].length} characters; scroll to read all. Digest: `, el("span", { class: "mono" }, v.digest)));
   }
   if (v.key) return el("p", {}, "Key: ", el("strong", {}, v.key));
   if (v.scroll_delta_y) return el("p", {}, `Distance: ${v.scroll_delta_y} pixels`);

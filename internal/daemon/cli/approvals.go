@@ -96,10 +96,10 @@ func (e *environment) describe(a client.Approval) {
 	}
 	own("key", text(v.Key))
 	if v.Redacted != nil && *v.Redacted {
-		own("note", "the text is withheld because it looks like a secret")
+		own("note", "what looks like a secret is not shown")
 	}
 	if d := text(v.Digest); d != "" {
-		own("digest", "SHA-256 of the whole text "+d)
+		own("digest", "SHA-256 of the text "+d)
 	}
 }
 

@@ -34,12 +34,15 @@ type View struct {
 	Option         string `json:"option,omitempty"` // what will be selected
 	Key            string `json:"key,omitempty"`
 	ScrollDeltaY   int    `json:"scroll_delta_y,omitempty"`
-	Redacted       bool   `json:"redacted,omitempty"` // Text or Option is withheld because it looks like a secret
-	Digest         string `json:"digest,omitempty"`   // SHA-256 of a text over 512 characters
+	Redacted       bool   `json:"redacted,omitempty"` // what looks like a secret is masked in Text or Option; without either, all of it is withheld
+	Digest         string `json:"digest,omitempty"`   // SHA-256 of a text over 512 characters, as masked
 }
 
-// maxShown is how many characters of a text the owner is shown in full.
-const maxShown = 512
+// Bounds of a text that the owner is shown, in characters.
+const (
+	maxShown    = 4096 // all that an agent can type at once
+	digestAbove = 512
+)
 
 // Describe makes the view of an act on an element of the observation, and its
 // one-line summary in our own words. An element that the observation does not
@@ -108,26 +111,35 @@ func roleWord(role string) string {
 	return "a " + role
 }
 
-// credentialShape finds what looks like a secret: a word for one followed by a
-// value, or the well-known beginning of a key or token (VIEW-03).
-var credentialShape = regexp.MustCompile(`(?i)(?:^|[^a-z])(?:api[ _-]?key|secret|passw(?:or)?d|passphrase|token|bearer)["']?\s*[:=]\s*\S` +
-	`|\bbearer\s+[a-z0-9._~+/-]{16,}` +
-	`|-----BEGIN [A-Z ]*PRIVATE KEY` +
-	`|\beyJ[\w-]{10,}\.[\w-]{10,}\.` +
+// credentialShape finds what looks like a secret: the value behind a word for
+// one, or a text with the well-known beginning of a key or token (VIEW-03).
+// Its groups are what stays readable.
+var credentialShape = regexp.MustCompile(`(?i)((?:^|[^a-z])(?:api[ _-]?key|secret|passw(?:or)?d|passphrase|token|bearer)["']?\s*[:=]\s*)(?:"[^"\n]+"|'[^'\n]+'|(?:bearer\s+|basic\s+)?\S+)` +
+	`|(\bbearer\s+)[a-z0-9._~+/-]{16,}=*` +
+	`|-----BEGIN [A-Z ]*PRIVATE KEY(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)` +
+	`|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*` +
 	`|\b(?:ghp_|gho_|github_pat_|glpat-|xox[abpr]-|sk-|AKIA)[\w-]{12,}`)
 
-// shown is the text for the owner, whether it was withheld, and the digest of
-// a long one. A withheld value is never digested.
+// mask stands for a secret; it says nothing of its length.
+const mask = "••••••••"
+
+// shown is the text for the owner with its secrets masked, whether there were
+// any, and the digest of a long one as it is shown. What is typed into a field
+// for secrets is withheld whole, and has no digest.
 func shown(value string, field observe.FieldKind) (text string, redacted bool, digest string) {
-	if field.Credential() || field == observe.FieldPayment || credentialShape.MatchString(value) {
+	if field.Credential() || field == observe.FieldPayment {
 		return "", true, ""
 	}
-	runes := []rune(value)
-	if len(runes) <= maxShown {
-		return visible(value), false, ""
+	masked := credentialShape.ReplaceAllString(value, "${1}${2}"+mask)
+	runes := []rune(masked)
+	if len(runes) > digestAbove {
+		sum := sha256.Sum256([]byte(masked))
+		digest = hex.EncodeToString(sum[:])
 	}
-	sum := sha256.Sum256([]byte(value))
-	return visible(string(runes[:maxShown])) + "…", false, hex.EncodeToString(sum[:])
+	if len(runes) > maxShown {
+		return visible(string(runes[:maxShown])) + "…", masked != value, digest
+	}
+	return visible(masked), masked != value, digest
 }
 
 // visible marks the hidden characters of a text that an agent would enter: the

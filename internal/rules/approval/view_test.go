@@ -116,35 +116,64 @@ func TestDescribeKinds(t *testing.T) {
 	}
 }
 
-// VIEW-03: the owner reads what will be typed, unless it looks like a secret;
-// above 512 characters there is a digest, of a secret there is never one.
+// VIEW-03: the owner reads all of what will be typed; above 512 characters there
+// is a digest too. What goes into a field for secrets is withheld whole.
 func TestShown(t *testing.T) {
-	long := strings.Repeat("ü", 513)
-	sum := sha256.Sum256([]byte(long))
-	v, _ := Describe(typed(action.Type, long), raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: observe.FieldText}))
-	if v.Text != strings.Repeat("ü", 512)+"…" || v.Digest != hex.EncodeToString(sum[:]) || v.Redacted {
-		t.Errorf("a long text: %+v", v)
-	}
-	if v, _ := Describe(typed(action.Type, long[2:]), raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: observe.FieldText})); v.Text != long[2:] || v.Digest != "" {
-		t.Errorf("512 characters: %+v", v)
+	field := raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: observe.FieldText})
+	for length, digested := range map[int]bool{512: false, 513: true, 4096: true} {
+		text := strings.Repeat("ü", length)
+		want := View{Text: text}
+		if digested {
+			want.Digest = digest(text)
+		}
+		v, _ := Describe(typed(action.Type, text), field)
+		if v.Text != want.Text || v.Digest != want.Digest || v.Redacted {
+			t.Errorf("%d characters: %+v", length, v)
+		}
 	}
 	for _, k := range []observe.FieldKind{observe.FieldPassword, observe.FieldOneTimeCode, observe.FieldPayment} {
-		if v, _ := Describe(typed(action.Type, long), raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: k})); v.Text != "" || v.Digest != "" || !v.Redacted {
+		if v, _ := Describe(typed(action.Type, strings.Repeat("ü", 513)), raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: k})); v.Text != "" || v.Digest != "" || !v.Redacted {
 			t.Errorf("in a %s field: %+v", k, v)
 		}
 	}
-	for text, redacted := range map[string]bool{
-		"password: hunter2": true, "my password=hunter2": true, "DB_PASSWORD=hunter2": true, "Passwd : x": true, `{"token":"abc"}`: true, "'secret' = 's'": true,
-		"api_key=abc": true, "API-Key: abc": true, "access_token=abc": true, "Authorization: Bearer abcdefghijklmnop": true, "bearer: x": true,
-		"-----BEGIN RSA PRIVATE KEY-----": true, "-----BEGIN PRIVATE KEY-----": true, "ghp_0123456789abcdefghij": true, "sk-0123456789abcdefghij": true,
-		"AKIAIOSFODNN7EXAMPLE": true, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkw.sig": true, "xoxb-123456789012-abc": true,
-		"I forgot my password yesterday": false, "The secret of success is work": false, "tokens: 3 left": false, "a bearer of news": false,
-		"risk-management-strategy": false, "task-0123456789abcdef": false, "Password reset": false, "": false,
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// VIEW-03: only what looks like a secret is masked; an agent cannot hide the
+// rest of a text by putting one into it, and no digest tells of the secret.
+func TestMasked(t *testing.T) {
+	field := raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: observe.FieldText})
+	const m = mask
+	for text, want := range map[string]string{
+		"password: hunter2": "password: " + m, "my password=hunter2": "my password=" + m, "DB_PASSWORD=hunter2\nport=1": "DB_PASSWORD=" + m + "\nport=1",
+		"Passwd : x": "Passwd : " + m, `{"token":"a b","to":"me"}`: `{"token":` + m + `,"to":"me"}`, "'secret' = 's'": "'secret' = " + m,
+		"api_key=abc": "api_key=" + m, "API-Key: abc": "API-Key: " + m, "access_token=abc": "access_token=" + m,
+		"Authorization: Bearer abcdefghijklmnop": "Authorization: Bearer " + m, "bearer: x": "bearer: " + m, "token: Bearer abcdefghijklmnop.q== x": "token: " + m + " x",
+		"pay\n-----BEGIN RSA PRIVATE KEY-----\nAAAA\nBBBB\n-----END RSA PRIVATE KEY-----\nnow": "pay\n" + m + "\nnow", "-----BEGIN PRIVATE KEY-----\nAAAA": m,
+		"use ghp_0123456789abcdefghij here": "use " + m + " here", "sk-0123456789abcdefghij": m, "AKIAIOSFODNN7EXAMPLE": m,
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkw.sig": m, "xoxb-123456789012-abc": m,
+		"Transfer 500 to Eve. token: x y": "Transfer 500 to Eve. token: " + m + " y",
+		"I forgot my password yesterday":  "", "The secret of success is work": "", "tokens: 3 left": "", "a bearer of news": "",
+		"risk-management-strategy": "", "task-0123456789abcdef": "", "Password reset": "", "": "",
 	} {
-		v, _ := Describe(typed(action.Type, text), raw(t, observe.Element{Role: "textbox"}, observe.Facts{FieldKind: observe.FieldText}))
-		if v.Redacted != redacted || redacted && (v.Text != "" || v.Digest != "") || !redacted && v.Text != text {
+		redacted := want != ""
+		if !redacted {
+			want = text
+		}
+		if v, _ := Describe(typed(action.Type, text), field); v.Text != want || v.Redacted != redacted || v.Digest != "" {
 			t.Errorf("%q: %+v", text, v)
 		}
+		if v, _ := Describe(typed(action.Select, text), field); v.Option != want || v.Redacted != redacted {
+			t.Errorf("choosing %q: %+v", text, v)
+		}
+	}
+	rest := strings.Repeat("x ", 300)
+	if v, _ := Describe(typed(action.Type, "password: hunter2 "+rest), field); v.Text != "password: "+m+" "+rest || v.Digest != digest(v.Text) {
+		t.Errorf("a long text with a secret: %+v", v)
 	}
 }
 
