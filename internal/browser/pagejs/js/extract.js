@@ -35,7 +35,7 @@ const present = (el) => visible(el) && !muted(el);
 
 // cellText is the visible text of an element without that of collections in it.
 const cellText = (el, skip) => {
-  const read = readText(el, cellLimits, { inside: lightChildren, skip });
+  const read = readText(el, cellLimits, { light: true, skip });
   const text = read.prose.toString();
   const short = wholeUnits(text, MAX_CELL);
   return { text: short, truncated: read.nodeLimit || read.textLimit || short.length < text.length };

@@ -11,6 +11,8 @@ const saying = new Set(['alert', 'status', 'section', 'heading']);
 
 const firstRole = (el) => attr(el, 'role').trim().split(/\s+/u)[0].toLowerCase();
 
+const regionSelector = 'dialog,output,form,main,section,h1,h2,h3,h4,h5,h6,[role],[aria-live="assertive" i],[aria-live="polite" i]';
+
 const regionKind = (el, errors) => {
   const name = tag(el);
   const given = firstRole(el);
@@ -39,7 +41,7 @@ function* elementsOf(root, scan) {
 }
 
 const summary = (el) => {
-  const read = readText(el, summaryLimits, { inside: lightChildren });
+  const read = readText(el, summaryLimits, { light: true });
   const text = read.prose.toString();
   const short = clip(text, MAX_SUMMARY);
   return { text: short, textTruncated: read.nodeLimit || read.textLimit || short.length < text.length };
@@ -51,12 +53,13 @@ let regionHandles = { revision: '', list: [] };
 const regionsIn = (root, revision) => {
   const scan = { nodes: 0, max: MAX_SCAN, limit: false };
   const errors = new Set();
-  for (const field of Array.from(method(Document.prototype, 'querySelectorAll')(document, '[aria-invalid="true" i]')).slice(0, MAX_NEWS)) {
+  for (const field of Array.from(selectAll(document, '[aria-invalid="true" i]')).slice(0, MAX_NEWS)) {
     for (const message of errorMessages(field)) errors.add(message);
   }
+  const possible = new Set(selectAll(root, regionSelector));
   const byKind = Object.fromEntries(regionKinds.map((kind) => [kind, []]));
   for (const el of elementsOf(root, scan)) {
-    const kind = regionKind(el, errors);
+    const kind = possible.has(el) || errors.has(el) ? regionKind(el, errors) : '';
     if (kind && visible(el) && !muted(el)) byKind[kind].push(el);
   }
   const found = regionKinds.flatMap((kind) => byKind[kind].map((el) => ({ kind, el })));

@@ -41,11 +41,38 @@ const truthy = (el, name) => attr(el, name).trim().toLowerCase() === 'true';
 const silent = (el, style) => noText.has(tag(el)) || holdsInput(el) || editable(el) || hasAttribute(el, 'hidden') ||
   truthy(el, 'aria-hidden') || style.display === 'none' || style.opacity === '0' || style.contentVisibility === 'hidden';
 
-// muted: something around the element makes it silent.
+// A pass remembers what the parts of one observation ask of the same elements.
+let pass = null;
+const newPass = () => ({ roots: new Set(), special: new Set(), muted: new Map() });
+
+// muted: something around the element, or itself, makes it silent.
 const muted = (el) => {
-  let hops = 0;
-  for (const up of ancestors(el)) if (++hops === 256 || silent(up, styleOf(up))) return true;
-  return false;
+  const known = pass?.muted ?? new Map();
+  const path = [];
+  let answer = false;
+  for (const up of ancestors(el)) {
+    if (known.has(up)) {
+      answer = known.get(up);
+      break;
+    }
+    path.push(up);
+    if (path.length === 256 || silent(up, styleOf(up))) {
+      answer = true;
+      break;
+    }
+  }
+  for (const up of path) known.set(up, answer);
+  return answer;
+};
+
+// Everything that is not special has nothing in its markup that could silence
+// it. One native query finds them; most elements are then never asked.
+const specialSelector = 'script,style,noscript,template,iframe,object,embed,frame,canvas,audio,video,input,textarea,select,datalist,br,slot,details,' +
+  '[role],[hidden],[aria-hidden],[contenteditable]';
+const findSpecial = (root, known) => {
+  if (known.roots.has(root)) return;
+  known.roots.add(root);
+  for (const el of selectAll(root, specialSelector)) known.special.add(el);
 };
 
 const inline = new Set(['inline', 'inline-block', 'inline-flex', 'inline-grid', 'inline-table', 'contents', 'ruby', 'ruby-text']);
@@ -71,7 +98,7 @@ class Prose {
 
   constructor(max) { this.#max = max; }
 
-  get bytes() { return this.#bytes; }
+  get broken() { return this.#gap === '\n'; }
 
   gap(kind) {
     if (kind === '\n' || this.#gap === '' || (kind === '\t' && this.#gap === ' ')) this.#gap = kind;
@@ -84,7 +111,7 @@ class Prose {
     if (words.startsWith(' ')) this.gap(' ');
     if (!core || this.full) return;
     let piece = ((this.#pieces.length ? this.#gap : '') + core).toWellFormed();
-    let bytes = encoder.encode(piece).length;
+    let bytes = /[^\x00-\x7f]/u.test(piece) ? encoder.encode(piece).length : piece.length;
     if (this.#bytes + bytes > this.#max) {
       this.full = true;
       const room = new Uint8Array(this.#max - this.#bytes);
@@ -109,53 +136,97 @@ class Prose {
   toString() { return this.#pieces.map((p) => p.piece).join(''); }
 }
 
-// readText collects the text of root within the limits; skip leaves out an
-// element with all that is in it. left tells when each of watched had been
-// read whole, in nodes.
-const readText = (root, limits, { inside = children, skip = () => false, watched = new Set() } = {}) => {
+const probe = new Range();
+const hasInk = (text) => {
+  probe.selectNodeContents(text);
+  return hasBox(probe.getBoundingClientRect());
+};
+
+// drawn says how an element is laid out, and nothing when it and all inside it
+// are not shown.
+const withOpacity = { opacityProperty: true };
+const drawn = (el) => {
+  if (rendered(el, withOpacity)) return styleOf(el).display;
+  return styleOf(el).display === 'contents' ? 'contents' : '';
+};
+
+// readText collects the text of root within the limits; light keeps to its own
+// tree, skip leaves out an element with all that is in it. left tells when each
+// of watched had been read whole, in nodes.
+const readText = (root, limits, { light = false, skip = null, watched = null } = {}) => {
   const prose = new Prose(limits.bytes);
   const read = { prose, nodes: 0, units: 0, nodeLimit: false, textLimit: false, left: new Map() };
-  const enter = (node, around) => {
+  const known = pass ?? newPass();
+  findSpecial(isElement(root) ? (pass ? rootOf(root) : root) : root, known);
+  if (!pass && isElement(root)) known.special.add(root);
+
+  // takeText reads one text; false ends the reading.
+  const takeText = (node, around) => {
+    const data = textOf(node);
+    const part = wholeUnits(data, limits.units - read.units);
+    read.units += part.length;
+    if (!/\S/u.test(part)) {
+      if (part && !prose.broken) prose.gap(part.includes('\n') && preserves(around) ? '\n' : ' ');
+    } else if (legible(around) && hasInk(node)) {
+      const lines = part.includes('\n') && preserves(around) ? part.split('\n') : [part];
+      for (let i = 0; i < lines.length; i++) {
+        if (i) prose.gap('\n');
+        prose.add(lines[i], read.nodes);
+      }
+    }
+    read.textLimit = part.length < data.length || prose.full;
+    return !read.textLimit;
+  };
+  // What only some elements are asked is asked once, when it matters.
+  const legible = (around) => (around.shown ??= !around.closed && (!around.el || styleOf(around.el).visibility === 'visible'));
+  const preserves = (around) => (around.lines ??= Boolean(around.el) && /^(pre|break)/u.test(styleOf(around.el).whiteSpace));
+
+  const path = [];
+  const enter = (el, around) => {
+    if (skip?.(el)) return;
+    const special = known.special.has(el);
+    if (around?.closed && tag(el) !== 'summary') return;
+    if (special && (noText.has(tag(el)) || holdsInput(el) || editable(el) || hasAttribute(el, 'hidden') || truthy(el, 'aria-hidden'))) return;
+    const display = drawn(el);
+    if (!display) return;
+    const edge = display === 'table-cell' ? '\t' : (special && tag(el) === 'br') || !inline.has(display) ? '\n' : '';
+    if (edge) prose.gap(edge);
+    const state = { el, edge, closed: special && tag(el) === 'details' && !hasAttribute(el, 'open'), next: null, list: null, at: 0 };
+    const shadow = light ? null : shadowRoot(el);
+    if (shadow) findSpecial(shadow, known);
+    const assigned = !light && special && !shadow && tag(el) === 'slot' ? assignedNodes(el) : [];
+    if (assigned.length) state.list = assigned;
+    else state.next = firstChild(shadow ?? el);
+    path.push(state);
+  };
+  if (isElement(root)) {
+    read.nodes++;
+    enter(root, null);
+  } else {
+    path.push({ el: null, edge: '', closed: false, next: firstChild(root), list: null, at: 0 });
+  }
+  while (path.length) {
+    const around = path.at(-1);
+    const node = around.list ? around.list[around.at++] : around.next;
+    if (!node) {
+      path.pop();
+      if (around.edge) prose.gap(around.edge);
+      if (watched?.has(around.el)) read.left.set(around.el, read.nodes);
+      continue;
+    }
+    if (!around.list) around.next = nextSibling(node);
     if (read.nodes >= limits.nodes) {
       read.nodeLimit = true;
-      return STOP;
+      break;
     }
     read.nodes++;
-    if (isText(node)) {
-      if (around && !around.shown) return false;
-      const data = textOf(node);
-      const part = wholeUnits(data, limits.units - read.units);
-      read.units += part.length;
-      if (!/\S/u.test(part)) {
-        if (part) prose.gap(around?.lines && part.includes('\n') ? '\n' : ' ');
-      } else if (textHasBox(node)) {
-        if (around?.lines) {
-          for (const [i, line] of part.split('\n').entries()) {
-            if (i) prose.gap('\n');
-            prose.add(line, read.nodes);
-          }
-        } else {
-          prose.add(part, read.nodes);
-        }
-      }
-      if (part.length === data.length && !prose.full) return false;
-      read.textLimit = true;
-      return STOP;
+    const type = nodeType(node);
+    if (type === 3) {
+      if (!takeText(node, around)) break;
+    } else if (type === 1) {
+      enter(node, around);
     }
-    if (!isElement(node)) return { shown: true, edge: '' };
-    if (skip(node) || (around?.closed && tag(node) !== 'summary')) return false;
-    const style = styleOf(node);
-    if (silent(node, style) || (style.display !== 'contents' && !rendered(node))) return false;
-    const edge = style.display === 'table-cell' ? '\t' : tag(node) === 'br' || !inline.has(style.display) ? '\n' : '';
-    if (edge) prose.gap(edge);
-    const closed = tag(node) === 'details' && !hasAttribute(node, 'open');
-    return { shown: style.visibility === 'visible' && !closed, edge, closed, lines: /^(pre|break)/u.test(style.whiteSpace) };
-  };
-  const leave = (node, { edge }) => {
-    if (edge) prose.gap(edge);
-    if (watched.has(node)) read.left.set(node, read.nodes);
-  };
-  visit(root, enter, leave, inside);
+  }
   return read;
 };
 
@@ -171,9 +242,8 @@ const errorMessages = (el) => {
 };
 
 const news = (root) => {
-  const all = method(root === document ? Document.prototype : Element.prototype, 'querySelectorAll');
-  const found = new Set(Array.from(all(root, liveSelector)).slice(0, 4 * MAX_NEWS));
-  for (const field of Array.from(all(root, '[aria-invalid="true" i]')).slice(0, MAX_NEWS)) {
+  const found = new Set(Array.from(selectAll(root, liveSelector)).slice(0, 4 * MAX_NEWS));
+  for (const field of Array.from(selectAll(root, '[aria-invalid="true" i]')).slice(0, MAX_NEWS)) {
     for (const message of errorMessages(field)) if (root === document || within(message, root)) found.add(message);
   }
   return found;
