@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
@@ -67,7 +66,7 @@ func (p *Page) capture(ctx context.Context, what plan) (observe.Document, error)
 		return observe.Document{}, fault.New(fault.PageChanged, "The page was replaced while it was read. Observe again.").Retry()
 	}
 	p.revision, p.reading, p.view, p.cost = revision, next, shown, seen.page.Cost
-	d.Notices, p.notices = p.notices, nil
+	d.Notices, p.notices, p.asked = p.notices, nil, map[string]string{}
 	return d, nil
 }
 
@@ -254,24 +253,19 @@ func refNumber(ref, revision string) (int, bool) {
 	return n, ok && revision != "" && err == nil && n >= 0 && strconv.Itoa(n) == rest
 }
 
-// notice keeps what the browser stopped for the next observation; text is cut
-// to its bound. It needs p.mu.
+// notice keeps what the browser stopped for the next observation. It needs
+// p.mu.
 func (p *Page) notice(kind, text string) {
 	if len(p.notices) == observe.MaxNotices {
 		p.notices = p.notices[1:]
 	}
-	text = validText(text)
-	if r := []rune(text); len(r) > maxNotice {
-		text = string(r[:maxNotice])
-	}
-	p.notices = append(p.notices, observe.Notice{Kind: kind, Text: text})
+	p.notices = append(p.notices, observe.Notice{Kind: kind, Text: clipNotice(text)})
+}
+
+// clipNotice is a text within the bound of a notice.
+func clipNotice(text string) string {
+	r := []rune(text) // what is no UTF-8 becomes a replacement character
+	return string(r[:min(len(r), maxNotice)])
 }
 
 const maxNotice = 256 // characters
-
-func validText(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
-}

@@ -37,7 +37,7 @@ func Launch(ctx context.Context, c Config) (*Page, error) {
 	defer cancel()
 	p := &Page{
 		config: c, log: c.Log, lock: make(chan struct{}, 1), changed: make(chan struct{}), done: make(chan struct{}),
-		attached: make(chan target.EventAttachedToTarget, 1), inner: map[string]*cdp.Session{}, frames: map[string]bool{}, popups: map[string]bool{}, visited: map[string]bool{},
+		attached: make(chan target.EventAttachedToTarget, 1), inner: map[string]*cdp.Session{}, frames: map[string]bool{}, popups: map[string]bool{}, asked: map[string]string{}, visited: map[string]bool{},
 	}
 	if err := p.start(ctx); err != nil {
 		err = errors.Join(err, p.cleanUp())

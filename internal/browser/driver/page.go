@@ -55,9 +55,10 @@ type Page struct {
 	inner    map[string]*cdp.Session // frames with a process of their own, by frame id
 	frames   map[string]bool
 	popups   map[string]bool
-	notices  []observe.Notice // since the newest observation
-	blocked  int              // popups so far
-	offline  bool             // every document is empty and nothing is sent (restoring)
+	notices  []observe.Notice  // since the newest observation
+	asked    map[string]string // addresses that popups asked for since, by frame id
+	blocked  int               // popups so far
+	offline  bool              // every document is empty and nothing is sent (restoring)
 	doc      document
 	nav      navigation
 	requests requests

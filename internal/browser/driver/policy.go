@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
+	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 // onBrowserEvent handles what concerns the whole browser: requests of every
@@ -83,7 +84,7 @@ func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
 	} else {
 		p.popups[id] = true
 		p.blocked++
-		p.notice("popup", v.TargetInfo.URL)
+		p.notice("popup", p.asked[id])
 		p.notify()
 	}
 	p.mu.Unlock()
@@ -199,6 +200,9 @@ func (p *Page) judgeRequest(v fetch.EventRequestPaused) verdict {
 	switch {
 	case isDocument && frame == p.clerkID && frame != "":
 		return blank
+	case isDocument && p.unknownPage(frame):
+		p.popupAsks(frame, v.Request.URL)
+		return deny
 	case frame == p.clerkID && frame != "", p.popups[frame], serviceWorker(v.Request):
 		return deny
 	case isDocument && frame == p.mainID:
@@ -212,10 +216,33 @@ func (p *Page) judgeRequest(v fetch.EventRequestPaused) verdict {
 		}
 		p.nav.requested, p.nav.pending = false, true
 		return send
-	case p.offline, isDocument && !p.frames[frame], !publicResource(v.Request.URL):
+	case p.offline, !publicResource(v.Request.URL):
 		return deny
 	}
 	return send
+}
+
+// unknownPage reports whether a document is asked for by neither the page nor
+// a frame of it. It needs p.mu.
+func (p *Page) unknownPage(frame string) bool {
+	return frame != p.mainID && frame != p.clerkID && !p.frames[frame]
+}
+
+// popupAsks keeps the address that a popup was for, which is asked for before
+// or after the popup itself is announced. It needs p.mu.
+func (p *Page) popupAsks(frame, address string) {
+	if len(p.asked) < observe.MaxNotices {
+		p.asked[frame] = address
+	}
+	if !p.popups[frame] {
+		return
+	}
+	for i, n := range p.notices {
+		if n.Kind == "popup" && n.Text == "" {
+			p.notices[i].Text = clipNotice(address)
+			return
+		}
+	}
 }
 
 // judgeResponse decides about the answer to a document request. A main frame

@@ -1,6 +1,6 @@
 // Package pagejs is the JavaScript that enters pages: one observation in one
 // pass, the checks before an act, and the comparisons after it (OBS-01 to
-// OBS-06, NAME-01, CAP-04, CAP-05, CLK-01, DENY-03, SETL-01). It runs in an
+// OBS-06, EXP-05 to EXP-08, NAME-01, CAP-04, CAP-05, CLK-01, DENY-03, SETL-01). It runs in an
 // isolated world, where a page's patched prototypes do not reach, takes its
 // arguments as data, and never lets the value of a field out.
 package pagejs
@@ -125,7 +125,6 @@ type Entry struct {
 	FieldKind string        `json:"fieldKind"`
 	Text      string        `json:"text"`
 	Context   string        `json:"context"`
-	Wide      bool          `json:"wide"` // not a candidate before 1.9.0
 	State     observe.State `json:"state"`
 }
 

@@ -14,7 +14,6 @@ const describe = (el, around, { role, name, face, fieldKind, context }) => {
     fieldKind,
     text: face === name ? '' : clip(face, 256),
     context,
-    wide: !isListed(el),
     state: stateOf(el, name, around),
   };
 };
