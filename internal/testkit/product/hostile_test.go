@@ -145,6 +145,7 @@ func TestHostilePages(t *testing.T) {
 		t.Run(c.page, func(t *testing.T) {
 			where := practice.URL(practice.Hostile, "/"+c.page)
 			revisions := map[string]bool{}
+			var last reading
 			for i := range 3 {
 				tool, args := "browser.observe", map[string]any{}
 				if i == 0 {
@@ -166,7 +167,7 @@ func TestHostilePages(t *testing.T) {
 				if revisions[v.Revision] {
 					t.Errorf("the revision %s is there twice", v.Revision)
 				}
-				revisions[v.Revision] = true
+				revisions[v.Revision], last = true, v
 				for _, name := range c.names {
 					if !slices.Contains(v.names(), name) {
 						t.Errorf("%s: no control %q in %.80q", tool, name, v.names())
@@ -174,6 +175,17 @@ func TestHostilePages(t *testing.T) {
 				}
 				if !strings.Contains(v.Text, c.text) {
 					t.Errorf("%s: no %q in %.200q", tool, c.text, v.Text)
+				}
+			}
+			if i := slices.IndexFunc(last.Elements, func(e product.Element) bool { return slices.Contains(c.names, e.Name) }); i >= 0 {
+				v := readPage(t, agent, "browser.act", map[string]any{
+					"kind": "scroll", "expected_revision": last.Revision, "ref": last.Elements[i].Ref, "delta_y": 10,
+				})
+				for _, bad := range v.wrong() {
+					t.Errorf("scroll: %s: %.400s", bad, v.raw)
+				}
+				if v.Code != "" || revisions[v.Revision] {
+					t.Errorf("scroll at %q: %.400s", last.Elements[i].Name, v.raw)
 				}
 			}
 			v := readPage(t, agent, "browser.navigate", map[string]any{"url": practice.URL(practice.Hostile, "/links")})
