@@ -1,8 +1,11 @@
 // Package pagejs is the JavaScript that enters pages: one observation in one
 // pass, the checks before an act, and the comparisons after it (OBS-01 to
-// OBS-06, EXP-05 to EXP-08, NAME-01, CAP-04, CAP-05, CLK-01, DENY-03, SETL-01). It runs in an
-// isolated world, where a page's patched prototypes do not reach, takes its
-// arguments as data, and never lets the value of a field out.
+// OBS-06, EXP-05 to EXP-08, NAME-01, CAP-04, CAP-05, CLK-01, DENY-03, SETL-01),
+// and the readings of text, regions, collections and drafts (TEXT-01 to
+// TEXT-04, REGN-02 to REGN-04, FOC-05, EXTR-05 to EXTR-07, ART-01 to ART-04,
+// DRAFT-03). It runs in an isolated world, where a page's patched prototypes do
+// not reach, takes its arguments as data, and never lets the value of a field
+// out.
 package pagejs
 
 import (
