@@ -80,6 +80,8 @@ func TestBrokenPagesAreCaught(t *testing.T) {
 		{"keeps its revision", "CAP-04 an observation says what is there", func(p browser.Page) browser.Page { return &frozen{Page: p} }},
 		{"begins the text again", "FOC-04 text goes on where it ended, of the newest revision only", func(p browser.Page) browser.Page { return rewinds{p} }},
 		{"reads on of any revision", "FOC-04 text goes on where it ended, of the newest revision only", func(p browser.Page) browser.Page { return &anyText{Page: p} }},
+		{"goes on with the element itself", "EXP-06 EXP-11 controls go on behind one of the newest revision", func(p browser.Page) browser.Page { return includes{p} }},
+		{"goes on from any revision", "EXP-06 EXP-11 controls go on behind one of the newest revision", func(p browser.Page) browser.Page { return &anyAfter{Page: p} }},
 		{"calls every failure unknown", "2.4 a disabled control is refused", func(p browser.Page) browser.Page { return vague{p} }},
 		{"does not end", "REL-02 after the end nothing is done", func(p browser.Page) browser.Page { return immortal{p} }},
 		{"streams for ever", "SURF pictures until the end", func(p browser.Page) browser.Page { return endless{p} }},
@@ -192,6 +194,39 @@ func (p *frozen) Navigate(ctx context.Context, u site.URL) (observe.Document, er
 func (p *frozen) Observe(ctx context.Context, _ observe.Query) (observe.Document, error) {
 	d, err := p.Page.Observe(ctx, observe.Query{})
 	d.Revision = p.first
+	return d, err
+}
+
+type includes struct{ browser.Page }
+
+func (p includes) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	d, err := p.Page.Observe(ctx, q)
+	if err == nil && q.After != "" {
+		d.Elements = append(slices.Clone(d.Elements[:1]), d.Elements...)
+	}
+	return d, err
+}
+
+// anyAfter takes a reference of any revision for one of the newest.
+type anyAfter struct {
+	browser.Page
+	newest string
+}
+
+func (p *anyAfter) Navigate(ctx context.Context, u site.URL) (observe.Document, error) {
+	d, err := p.Page.Navigate(ctx, u)
+	p.newest = d.Revision
+	return d, err
+}
+
+func (p *anyAfter) Observe(ctx context.Context, q observe.Query) (observe.Document, error) {
+	if len(q.After) > len(p.newest) {
+		q.After = p.newest + q.After[len(p.newest):]
+	}
+	d, err := p.Page.Observe(ctx, q)
+	if err == nil {
+		p.newest = d.Revision
+	}
 	return d, err
 }
 

@@ -186,6 +186,26 @@ var cases = []struct {
 			e.Errorf("%q at the end: %v", last.Text, err)
 		}
 	}},
+	{"EXP-06 EXP-11 controls go on behind one of the newest revision", func(e *env) {
+		defer e.done()
+		d := e.navigate(home)
+		if c := d.Coverage; c == nil || c.CandidateOffset != 0 || c.ScannedCandidates < len(d.Elements) || c.NextCursor != "" || c.ScanLimitReached {
+			e.Fatalf("coverage %+v", c)
+		}
+		rest, err := e.page.Observe(e.Context(), observe.Query{After: d.Elements[2].Ref})
+		if err != nil || len(rest.Elements) != len(d.Elements)-3 || rest.Coverage == nil || rest.Coverage.CandidateOffset < 2 {
+			e.Fatalf("%+v: %v", rest.Elements, err)
+		}
+		for i, el := range rest.Elements {
+			if want := d.Elements[i+3]; el.Name != want.Name || el.Ref[len(rest.Revision):] != want.Ref[len(d.Revision):] {
+				e.Errorf("%s is %s after %s is %s", el.Ref, el.Name, want.Ref, want.Name)
+			}
+		}
+		for _, q := range []observe.Query{{After: d.Elements[2].Ref}, {Cursor: strings.Repeat("0", 32)}} {
+			_, err := e.page.Observe(e.Context(), q)
+			e.refused(err, fault.PageChanged)
+		}
+	}},
 	{"GATE-06 an unknown reference is refused", func(e *env) {
 		defer e.done()
 		d := e.navigate(home)

@@ -111,13 +111,42 @@ func (p *Page) Observe(ctx context.Context, q observe.Query) (observe.Document, 
 	if q.Text != nil {
 		return p.readOn(ctx, *q.Text)
 	}
-	if q != (observe.Query{}) {
-		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads pages and their text only. Nothing was read.")
+	if q.Region != nil || q.Extract != nil {
+		return observe.Document{}, fault.New(fault.ActionNotAllowed, "This browser reads pages, their controls and their text only. Nothing was read.")
 	}
 	if err := p.gone(ctx); err != nil {
 		return observe.Document{}, err
 	}
+	if q.After != "" || q.Cursor != "" {
+		return p.controlsAfter(q.After)
+	}
 	return p.observe("")
+}
+
+// controlsAfter reads the controls behind one of the newest revision. Nothing
+// is ever left out here, so there is no other place to go on from.
+func (p *Page) controlsAfter(ref string) (observe.Document, error) {
+	p.mu.Lock()
+	n := -1
+	for i := range p.shown {
+		if ref == fmt.Sprintf("%s:%d", p.revision, i) {
+			n = i
+		}
+	}
+	p.mu.Unlock()
+	if n < 0 {
+		return observe.Document{}, fault.New(fault.PageChanged, "That is not of the newest observation. Nothing was read; observe again.")
+	}
+	d, err := p.observe("")
+	if err != nil || n >= len(d.Elements) {
+		return d, err
+	}
+	for _, e := range d.Elements[:n+1] {
+		delete(d.Facts, e.Ref)
+	}
+	d.Elements = d.Elements[n+1:]
+	d.Coverage = &observe.Coverage{CandidateOffset: n, ScannedCandidates: len(d.Elements) + 1}
+	return d, nil
 }
 
 // readOn reads the text of the newest revision from an offset on.
@@ -160,6 +189,7 @@ func (p *Page) observe(readiness observe.Readiness) (observe.Document, error) {
 	}
 	p.revision, p.shown, p.text = ident.Hex(16), doc.Controls, doc.Text
 	d := observe.Document{URL: p.url, Title: doc.Title, Text: doc.Text, Revision: p.revision, Readiness: readiness, Facts: map[string]observe.Facts{}}
+	d.Coverage = &observe.Coverage{ScannedCandidates: len(doc.Controls)}
 	for i, c := range doc.Controls {
 		ref := fmt.Sprintf("%s:%d", p.revision, i)
 		d.Elements = append(d.Elements, observe.Element{Ref: ref, Role: c.Role, Name: c.Name, Disabled: c.Disabled})
