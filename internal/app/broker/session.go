@@ -29,7 +29,7 @@ type session struct {
 
 	mu    sync.Mutex
 	last  observe.Raw      // zero when nothing may be acted on
-	shown projection.Shown // what of it the agent saw; zero unless it is of last
+	shown projection.Shown // the newest answer; zero when the page is not the one it was of
 	stop  func()           // cancels the call that is being dispatched; nil when there is none
 }
 
@@ -145,7 +145,7 @@ func (s *session) saw(d observe.Document, origins site.Origins) error {
 	raw, err := observe.Accept(d, origins)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.shown = raw, projection.Shown{} // the zero Raw when refused: nothing may be acted on
+	s.last = raw // the zero Raw when refused: nothing may be acted on
 	return err
 }
 

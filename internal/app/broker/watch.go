@@ -134,9 +134,6 @@ func (w *watcher) readNow(ctx context.Context, q observe.Query) error {
 	}
 	d, err := w.Service.Do(ctx, held, permit, r)
 	if err != nil {
-		if !fault.Is(err, fault.PageChanged) {
-			s.forget() // a read that was cut short leaves nothing to act on
-		}
 		return err
 	}
 	return s.saw(d, w.bound.session.Origins)

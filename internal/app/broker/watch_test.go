@@ -253,3 +253,24 @@ func TestChallengeWhileWatching(t *testing.T) {
 		})
 	}
 }
+
+// COND-03: what is seen after the time is over decides nothing; its references
+// are good all the same.
+func TestLateEvidence(t *testing.T) {
+	watching(t, func(n int, _ action.Request, d observe.Document) (observe.Document, error) {
+		if n == 3 {
+			<-time.After(3 * time.Second)
+			d.Elements[0].Name = "Done"
+		}
+		return d, nil
+	}, func(t *testing.T, b *bench, s *scripted) {
+		b.open(t)
+		v, err := b.call(action.Observe, wait("button", "Done", 1000))
+		if err != nil || v.Condition.Status != "not_observed" || v.Condition.ElapsedMS != 1000 || v.Condition.Observations != 2 {
+			t.Fatalf("%+v, %v", v.Condition, err)
+		}
+		if _, err := b.call(action.Act, act(v, "click", "Done")); err != nil {
+			t.Error(err)
+		}
+	})
+}

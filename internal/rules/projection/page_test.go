@@ -88,3 +88,23 @@ func TestOffsetsAtTheEdges(t *testing.T) {
 		t.Errorf("a control that does not fit: %v", err)
 	}
 }
+
+// PAGE-07: the first control comes before any text, down to the last byte.
+func TestFirstControlBeforeText(t *testing.T) {
+	last := -1
+	for pad := range 1000 {
+		d := desk(2, strings.Repeat("x", 3000))
+		d.URL += strings.Repeat("p", pad)
+		v, _, err := Project(accept(t, d), Options{Version: contract.V110, Budget: 1024})
+		if err != nil {
+			break
+		}
+		if len(v.Elements) == 0 {
+			t.Fatal("there is no control")
+		}
+		last = len(v.Text)
+	}
+	if last != 0 {
+		t.Errorf("the last address that fits leaves %d bytes to the text", last)
+	}
+}

@@ -200,3 +200,32 @@ func TestSinceUnavailable(t *testing.T) {
 		}
 	}
 }
+
+// Only what was shown counts as known: what a budget left out is neither
+// unchanged nor gone.
+func TestOnlyShownIsKnown(t *testing.T) {
+	v, shown, err := Project(accept(t, desk(60, "")), Options{Version: contract.V190, Budget: 1024})
+	if err != nil || len(v.Elements) == 0 || len(v.Elements) > 30 {
+		t.Fatalf("%d elements, %v", len(v.Elements), err)
+	}
+	known := len(v.Elements)
+	again := desk(40, "") // the last twenty, never shown, have gone
+	again.Revision = "r2"
+	for i := range again.Elements {
+		again.Elements[i].Ref = fmt.Sprintf("r2:%d", i)
+	}
+	v, shown, err = Project(accept(t, again), Options{Version: contract.V190, Since: "r1", Seen: shown})
+	if err != nil || v.Unchanged != known || len(v.Elements) != 40-known || len(v.Gone) != 0 {
+		t.Errorf("%d unchanged, %d listed, gone %v; %d were known", v.Unchanged, len(v.Elements), v.Gone, known)
+	}
+	// What was unchanged is known ever after.
+	third := desk(30, "")
+	third.Revision = "r3"
+	for i := range third.Elements {
+		third.Elements[i].Ref = fmt.Sprintf("r3:%d", i)
+	}
+	v, _, err = Project(accept(t, third), Options{Version: contract.V190, Since: "r2", Seen: shown})
+	if err != nil || v.Unchanged != 30 || len(v.Elements) != 0 || len(v.Gone) != 10 {
+		t.Errorf("%d unchanged, %d listed, gone %v", v.Unchanged, len(v.Elements), v.Gone)
+	}
+}

@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
@@ -255,20 +256,16 @@ func (f *fitting) next(read int) {
 	}
 }
 
+// seen is what the agent knows now: what this answer shows, and what it knew
+// and is unchanged.
 func (f *fitting) seen(read int) Shown {
 	s := Shown{document: f.d, query: f.o.Query, elements: f.shown, regions: map[string]bool{}, text: f.textFrom() + read}
-	for _, e := range f.d.Elements[:f.walked] {
-		if f.change.has(e.Ref) {
-			s.elements[e.Ref] = true
-		}
-	}
-	for _, r := range f.d.Regions {
-		if f.change.hasRegion(r.Ref) {
-			s.regions[r.Ref] = true
-		}
-	}
 	for _, r := range f.v.Regions {
 		s.regions[r.Ref] = true
+	}
+	if f.change != nil {
+		maps.Copy(s.elements, f.change.elements)
+		maps.Copy(s.regions, f.change.regions)
 	}
 	return s
 }

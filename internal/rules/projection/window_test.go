@@ -328,6 +328,25 @@ func TestRowsFirst(t *testing.T) {
 	if v.ExpansionBlocked != "" || v.NextObserve != nil && len(v.Elements) == 0 {
 		t.Errorf("a control that rows displaced is called too large: %+v", v.Window)
 	}
+	// Rows that leave no room for a control leave no way around it either.
+	d.Coverage = &observe.Coverage{NextCursor: strings.Repeat("c", 32)}
+	d.Elements[0].Name = strings.Repeat("n", 900)
+	displaced := 0
+	for budget := 2049; budget < 6000; budget += 5 {
+		v, _, err := Project(accept(t, d), Options{Version: contract.V180, Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Elements) == 0 && v.ExpansionBlocked == "" {
+			displaced++
+			if v.NextObserve != nil {
+				t.Fatalf("in %d bytes no control is shown, and it goes on with %+v", budget, v.NextObserve)
+			}
+		}
+	}
+	if displaced == 0 {
+		t.Error("no budget displaced the control")
+	}
 }
 
 // SMALL-02: in the smallest budget a region can still be found.
