@@ -92,12 +92,14 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, in.browser.Close()) }()
 	f, err := measure(ctx, [2]*system{ours, theirs}, in, o.rounds)
-	if err != nil {
-		return err
+	if len(f.pages) > 0 {
+		f.printPages(os.Stdout)
+		f.printPhases(os.Stdout)
 	}
-	f.print(os.Stdout)
-	f.printPhases(os.Stdout)
-	return nil
+	if err == nil {
+		f.printTotals(os.Stdout)
+	}
+	return err
 }
 
 // say tells the person at the terminal what goes on.

@@ -27,7 +27,7 @@ type seen struct {
 // figures are everything that was measured; index 0 is ours, 1 the peer's.
 type figures struct {
 	names   [2]string
-	pages   []page
+	pages   []page // that were measured whole
 	seen    map[string]*[2]seen
 	inside  map[string]*phases
 	tools   [2]int64 // bytes of tools/list
@@ -37,45 +37,47 @@ type figures struct {
 
 // measure lets both systems see every page, in turns: who begins changes with
 // every round, so that neither always finds the machine as the other left it.
+// With an error come the figures of the pages before it.
 func measure(ctx context.Context, systems [2]*system, in *inside, rounds int) (*figures, error) {
-	f := &figures{pages: pages(), seen: map[string]*[2]seen{}, inside: in.seen}
+	f, all := &figures{seen: map[string]*[2]seen{}, inside: in.seen}, pages()
 	var err error
 	for i, s := range systems {
 		f.names[i] = s.name
 		if f.tools[i], err = s.toolBytes(ctx); err != nil {
-			return nil, err
+			return f, err
 		}
-		if _, err = s.open(ctx, f.pages[0]); err != nil { // starts the browser
-			return nil, err
+		if _, err = s.open(ctx, all[0]); err != nil { // starts the browser
+			return f, err
 		}
 	}
-	for _, p := range f.pages {
+	for _, p := range all {
 		began := time.Now()
 		both := &[2]seen{}
 		f.seen[p.name] = both
 		if err := in.open(ctx, p); err != nil {
-			return nil, err
+			return f, err
 		}
 		for round := range rounds {
 			if err := in.look(ctx, p, round); err != nil {
-				return nil, err
+				return f, err
 			}
 			for turn := range systems {
 				i := (turn + round) % 2
 				if err := both[i].visit(ctx, systems[i], p); err != nil {
-					return nil, err
+					return f, err
 				}
 			}
 		}
+		f.pages = append(f.pages, p)
 		say("%-8s %.1f s", p.name, time.Since(began).Seconds())
 	}
 	for i, s := range systems {
 		which, err := s.family()
 		if err != nil {
-			return nil, err
+			return f, err
 		}
 		if f.memory[i], f.process[i], err = memory(which); err != nil {
-			return nil, err
+			return f, err
 		}
 	}
 	return f, nil

@@ -20,7 +20,8 @@ const (
 	maxMemory    = 0.60 // of the peer's
 )
 
-func (f *figures) print(w io.Writer) {
+// printPages is for the pages that were measured, one at least.
+func (f *figures) printPages(w io.Writer) {
 	fmt.Fprintf(w, "\n%s beside %s, milliseconds: median (min-max), n %d\n\n", f.names[0], f.names[1], len(f.seen[f.pages[0].name][0].snapshot))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "page\twhat\tours\tpeer\tratio\ttarget\tmet\ttokens ours\ttokens peer")
@@ -49,13 +50,17 @@ func (f *figures) print(w io.Writer) {
 		fmt.Fprintln(t, "\t\t")
 	}
 	t.Flush()
-	fmt.Fprintln(w)
+}
+
+// printTotals is for a run that measured everything.
+func (f *figures) printTotals(w io.Writer) {
 	most := 0
 	for _, both := range f.seen {
 		most = max(most, both[0].tokens)
 	}
 	share := float64(f.memory[0]) / float64(f.memory[1])
-	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "figure\tours\tpeer\ttarget\tmet")
 	fmt.Fprintf(t, "largest answer, tokens\t%d\t\tat most %d\t%s\n", most, maxTokens, yes(most <= maxTokens))
 	fmt.Fprintf(t, "tools/list, bytes\t%d\t%d\tat most %d\t%s\n", f.tools[0], f.tools[1], maxToolBytes, yes(f.tools[0] <= maxToolBytes))
