@@ -1,11 +1,15 @@
 // The owner API as these pages see it. A console session has two halves: a
 // cookie that scripts cannot read, and this key that the cookie is worthless
-// without. The key is kept for this origin, port included.
+// without. The key is kept for this tab and origin, with the instance of the
+// program that gave it: once that has ended, another program may be listening
+// here, and it is sent nothing.
 
 const place = "chaperone.console.key";
 let onLoggedOut = () => {};
 
-export const loggedIn = () => localStorage.getItem(place) !== null;
+const session = () => JSON.parse(sessionStorage.getItem(place) ?? "null"); // {key, instance}
+const forget = () => sessionStorage.removeItem(place);
+export const loggedIn = () => session() !== null;
 export function whenLoggedOut(f) { onLoggedOut = f; }
 
 export class Refusal extends Error {
@@ -15,10 +19,29 @@ export class Refusal extends Error {
   }
 }
 
+// instance asks, without either half, which process listens here.
+async function instance() {
+  try {
+    const answer = await fetch("/health/live", { cache: "no-store", credentials: "omit", redirect: "error" });
+    return answer.headers.get("Chaperone-Instance") ?? "";
+  } catch {
+    throw new Refusal("unreachable", "Chaperone does not answer. Is it still running?");
+  }
+}
+
+// key is ours, if the program that gave it is still there.
+async function key() {
+  const mine = session();
+  if (!mine || await instance() === mine.instance) return mine?.key;
+  forget();
+  onLoggedOut();
+  throw new Refusal("authentication_error", "Chaperone was started again. Log in with a new code.");
+}
+
 async function request(method, path, body, headers = {}) {
   const init = { method, headers: { ...headers }, cache: "no-store", credentials: "same-origin", redirect: "error" };
-  const key = localStorage.getItem(place);
-  if (key) init.headers["X-Console-Key"] = key;
+  const half = await key();
+  if (half) init.headers["X-Console-Key"] = half;
   if (body !== undefined) {
     init.headers["Content-Type"] = "application/json";
     init.body = JSON.stringify(body);
@@ -32,7 +55,7 @@ async function request(method, path, body, headers = {}) {
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));
   if (answer.status === 401 && path !== "/v1/console-session") {
-    localStorage.removeItem(place);
+    forget();
     onLoggedOut();
   }
   throw new Refusal(error?.code ?? "unknown", error?.message ?? `The request was refused (${answer.status}).`);
@@ -48,13 +71,14 @@ export const post = (path, body, headers) => ask("POST", path, body, headers);
 export const remove = (path) => ask("DELETE", path);
 
 export async function logIn(code) {
+  const now = await instance();
   const { page_key: key } = await post("/v1/console-session", { code });
-  localStorage.setItem(place, key);
+  sessionStorage.setItem(place, JSON.stringify({ key, instance: now }));
 }
 
 export async function logOut() {
   await remove("/v1/console-session");
-  localStorage.removeItem(place);
+  forget();
   onLoggedOut();
 }
 
@@ -65,10 +89,9 @@ export async function events(signal, heard, state) {
   for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 15000)) {
     try {
       const headers = seen === undefined ? {} : { "Last-Event-ID": seen };
-      const key = localStorage.getItem(place);
-      const answer = await fetch("/v1/events", { headers: { ...headers, "X-Console-Key": key ?? "" }, cache: "no-store", signal });
+      const answer = await fetch("/v1/events", { headers: { ...headers, "X-Console-Key": await key() ?? "" }, cache: "no-store", signal });
       if (answer.status === 401) {
-        localStorage.removeItem(place);
+        forget();
         onLoggedOut();
         return;
       }

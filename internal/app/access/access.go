@@ -40,8 +40,9 @@ type Config struct {
 // Access knows the paired devices. It is safe for concurrent use.
 type Access struct {
 	Config
-	mu    sync.Mutex
-	codes codes
+	mu       sync.Mutex
+	codes    codes
+	consoles map[string]bool // fingerprints of the console sessions of this process
 }
 
 // New makes an Access.
@@ -52,7 +53,7 @@ func New(c Config) (*Access, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Access{Config: c, codes: newCodes()}, nil
+	return &Access{Config: c, codes: newCodes(), consoles: map[string]bool{}}, nil
 }
 
 // Pair makes a device for the scope of by, which must be an owner; an owner
@@ -108,6 +109,9 @@ func (a *Access) Authenticate(ctx context.Context, credential secret.Text) (call
 	who, err := d.Verify(mac)
 	if err != nil {
 		return caller.Caller{}, err
+	}
+	if a.stale(d) {
+		return caller.Caller{}, device.Refused()
 	}
 	if err := a.bound(ctx, who); err != nil {
 		return caller.Caller{}, err

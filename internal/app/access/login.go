@@ -15,6 +15,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
+	"github.com/chaperone-agents/chaperone/internal/rules/device"
 	"github.com/chaperone-agents/chaperone/internal/store"
 )
 
@@ -91,8 +92,51 @@ func (a *Access) Login(ctx context.Context, code string) (secret.Text, error) {
 			fault.New(fault.Unauthenticated, "The login code is wrong, used or expired. Nothing was done; ask for a new one."),
 			a.noteRefusal(ctx))
 	}
-	_, credential, err := a.Pair(ctx, system(l.scope), "console", caller.Owner, "")
-	return credential, err
+	d, credential, err := a.Pair(ctx, system(l.scope), consoleName, caller.Owner, "")
+	if err != nil {
+		return secret.Text{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.consoles[d.Fingerprint] = true
+	return credential, nil
+}
+
+// consoleName is what the devices that Login makes are called.
+const consoleName = "console"
+
+// stale reports whether d is a console session of an earlier process. It does
+// not outlive the program that made it: while that is gone, another program can
+// listen at its address, and what a browser sends there must be worth nothing.
+func (a *Access) stale(d device.Device) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return d.Role == caller.Owner && d.Name == consoleName && !a.consoles[d.Fingerprint]
+}
+
+// EndConsoles revokes the scope's console sessions of earlier processes, which
+// are refused already, on record and in one transaction. Of more than 200 live
+// devices it leaves out the oldest.
+func (a *Access) EndConsoles(ctx context.Context, scope caller.Scope) error {
+	by := system(scope)
+	if err := owner(by); err != nil {
+		return err
+	}
+	return public(a.Store.Tx(ctx, scope, func(tx store.Tx) error {
+		all, err := tx.Devices(true, listLimit)
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			if !a.stale(d) {
+				continue
+			}
+			if err := errors.Join(tx.RevokeDevice(d.Fingerprint, a.Now()), a.note(tx, by, audit.DeviceRevoked, d.Fingerprint, string(d.Role))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
 // spend takes a code away from everybody else.

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaperone-agents/chaperone/internal/app/access"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 )
 
@@ -46,6 +48,51 @@ func TestLogin(t *testing.T) {
 	wantCode(t, err, fault.Unauthenticated) // single use
 	if h.refusals(ana) != 1 || len(h.devices(ana)) != 1 {
 		t.Errorf("after the second use: %d refusals, %d devices", h.refusals(ana), len(h.devices(ana)))
+	}
+}
+
+// TOOL-07: a console session ends with the program that made it, on record; the
+// command line goes on.
+func TestEndConsoles(t *testing.T) {
+	h := newHouse(t)
+	login := func(scope caller.Scope) secret.Text {
+		credential, err := h.Login(t.Context(), h.NewLoginCode(scope).Reveal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return credential
+	}
+	first, second := login(ana), login(ana)
+	_, kept, err := h.Pair(t.Context(), caller.Caller{Scope: ana, Role: caller.Owner}, "command line", caller.Owner, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Access, err = access.New(h.Config); err != nil { // the program is started again
+		t.Fatal(err)
+	}
+	fresh := login(ana)
+	for range 2 { // refused with the start, and on record
+		for _, credential := range []secret.Text{first, second} {
+			_, err := h.Authenticate(t.Context(), credential)
+			wantCode(t, err, fault.Unauthenticated)
+		}
+		for _, credential := range []secret.Text{fresh, kept} {
+			if _, err := h.Authenticate(t.Context(), credential); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := h.EndConsoles(t.Context(), ana); err != nil {
+			t.Fatal(err)
+		}
+	}
+	revoked := 0
+	for _, e := range h.trail(ana) {
+		if e.Kind == audit.DeviceRevoked {
+			revoked++
+		}
+	}
+	if revoked != 2 {
+		t.Errorf("%d audit entries", revoked)
 	}
 }
 

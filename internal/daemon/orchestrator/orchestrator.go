@@ -96,6 +96,9 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 	if err != nil {
 		return err
 	}
+	if err := devices.EndConsoles(ctx, embedded); err != nil {
+		return err
+	}
 	if err := devices.OwnerFile(ctx, embedded, c.OwnerCredential); err != nil {
 		return err
 	}

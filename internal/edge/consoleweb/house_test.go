@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ type house struct {
 	owner   *owner.Owner
 	hub     *notify.Hub
 	server  *httptest.Server
+	handler atomic.Pointer[http.ServeMux] // what listens now
 }
 
 type noLeases struct{}
@@ -73,8 +75,10 @@ func newHouse(t *testing.T) *house {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", api)
+	mux.Handle("/health/", api)
 	mux.Handle("/", consoleweb.New(consoleweb.Config{Guard: guard}))
-	h.server.Config.Handler = mux
+	h.handler.Store(mux)
+	h.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.handler.Load().ServeHTTP(w, r) })
 	h.server.Start()
 	t.Cleanup(h.server.Close)
 	t.Cleanup(h.server.CloseClientConnections) // an open event stream would keep Close waiting

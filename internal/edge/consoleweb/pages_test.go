@@ -2,7 +2,10 @@ package consoleweb_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
@@ -137,7 +140,7 @@ func TestProfileLifeInTheConsole(t *testing.T) {
 	c.click(button("Start a browser"))
 	c.until(`document.activeElement.id === "open-ceremony"`)
 	var link struct{ Href, Rel, Target, Outside string }
-	c.eval(`(() => { const a = document.querySelector("#open-ceremony"); const href = a.href; return {href, rel: a.rel, target: a.target, outside: document.body.innerText + location.href + JSON.stringify(localStorage)}; })()`, &link)
+	c.eval(`(() => { const a = document.querySelector("#open-ceremony"); const href = a.href; return {href, rel: a.rel, target: a.target, outside: document.body.innerText + location.href + JSON.stringify(sessionStorage)}; })()`, &link)
 	_, capability, _ := strings.Cut(link.Href, "#")
 	if len(capability) < 43 || link.Rel != "noopener noreferrer" || link.Target != "_blank" || strings.Contains(link.Outside, capability) {
 		t.Errorf("CER-02: %q %q, shown elsewhere: %v", link.Rel, link.Target, strings.Contains(link.Outside, capability))
@@ -181,15 +184,44 @@ func TestLogInAndOut(t *testing.T) {
 	c.until(`document.querySelector(".error").textContent.includes("not valid")`)
 	logIn(h, c)
 	var halves struct{ Stored, Cookie string }
-	c.eval(`({stored: JSON.stringify(localStorage), cookie: document.cookie})`, &halves)
+	c.eval(`({stored: JSON.stringify(sessionStorage), cookie: document.cookie})`, &halves)
 	if strings.Contains(halves.Stored, "apd1") || halves.Cookie != "" {
 		t.Errorf("readable by a script: %+v", halves)
 	}
 	c.click(button("Log out"))
-	c.until(`document.querySelector("#code") && localStorage.length === 0`)
+	c.until(`document.querySelector("#code") && sessionStorage.length === 0`)
 	devices, err := h.access.Devices(t.Context(), ana)
 	if err != nil || len(devices) != 0 {
 		t.Errorf("devices left: %d, %v", len(devices), err)
+	}
+}
+
+// A tab that is left open when the service ends sends neither half of its
+// session to what listens at the address next.
+func TestNothingIsSentToAnotherProgram(t *testing.T) {
+	h, c := newHouse(t), newChrome(t)
+	logIn(h, c)
+	var mu sync.Mutex
+	var asked, told []string
+	squatter := http.NewServeMux()
+	squatter.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.URL.Path)
+		if r.Header.Get("Cookie") != "" || r.Header.Get("X-Console-Key") != "" {
+			told = append(told, r.URL.Path)
+		}
+		w.Header().Set("Chaperone-Instance", "another")
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"approvals": []}`)
+	})
+	h.handler.Store(squatter)
+	h.server.CloseClientConnections()
+	c.until(`document.querySelector("#code") && sessionStorage.length === 0`)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) == 0 || len(told) != 0 {
+		t.Errorf("asked for %v, with half a session for %v", asked, told)
 	}
 }
 

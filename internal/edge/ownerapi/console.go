@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 )
@@ -14,11 +13,13 @@ import (
 // says anything about it: an HttpOnly cookie, and a key that the console's
 // pages keep and send in a header. A cookie alone would also go to every other
 // program that listens on this host name, on whatever port; and a page of such
-// a program could send it here. Neither has the key.
+// a program could send it here. Neither has the key. Both end with this process
+// (app/access), and the pages send neither to another one.
 const (
 	cookieName = "chaperone_console"
 	keyHeader  = "X-Console-Key"
-	cookieLife = 30 * 24 * time.Hour
+	// instanceHeader tells one process from the next, to anybody who asks.
+	instanceHeader = "Chaperone-Instance"
 )
 
 // split makes the two halves of a credential.
@@ -59,7 +60,7 @@ func consoleCredential(r *http.Request) secret.Text {
 // cookie is the Set-Cookie value of a console session; an empty half ends it.
 func (s *server) cookie(half string) string {
 	c := http.Cookie{
-		Name: cookieName, Value: half, Path: "/v1/", MaxAge: int(cookieLife.Seconds()),
+		Name: cookieName, Value: half, Path: "/v1/",
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: strings.HasPrefix(s.Console, "https://"),
 	}
 	if half == "" {

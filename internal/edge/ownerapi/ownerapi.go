@@ -24,6 +24,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/edge/ownerapi/oas"
@@ -86,7 +87,11 @@ func New(c Config) (http.Handler, error) {
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		httpx.Fail(w, fault.New(fault.Forbidden, "Cross-origin requests are refused."))
 	}))
-	return c.Guard.Wrap(cross.Handler(mux)), nil
+	instance, api := ident.New(), cross.Handler(mux)
+	return c.Guard.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(instanceHeader, instance)
+		api.ServeHTTP(w, r)
+	})), nil
 }
 
 // serve is one generated route.
