@@ -15,8 +15,6 @@ import (
 	"net"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
@@ -148,58 +146,28 @@ func readBody(r io.Reader, h header) ([]byte, error) {
 	return body, err
 }
 
-// wireFault is an error on the pipe: never its cause.
+// wireFault is an error on the pipe: never its cause, and none of its words.
 type wireFault struct {
 	Code      fault.Code `json:"code"`
-	Public    string     `json:"public"`
+	Reason    int        `json:"reason,omitempty"` // which of the sentences of the code
 	Retryable bool       `json:"retryable,omitempty"`
 }
 
 func encodeFault(err error) []byte {
 	e := fault.Public(err)
-	b, err := json.Marshal(wireFault{e.Code, e.Public, e.Retryable})
-	if err != nil || len(b) > small {
-		b, _ = json.Marshal(wireFault{Code: fault.Internal})
+	b, err := json.Marshal(wireFault{e.Code, reasonOf(e), e.Retryable})
+	if err != nil {
+		b = []byte("{}") // an error without a code is as good as nameless
 	}
 	return b
 }
 
-// believable are the codes that a page may answer with. A worker that claims
-// another, such as an approval's, is not believed.
-func believable(c fault.Code) bool {
-	switch c {
-	case fault.URLDisallowed, fault.ProviderUnavailable, fault.SiteUnreachable, fault.NavigationCancelled, fault.ProfileUnavailable,
-		fault.AuthenticationRequired, fault.NeedsUser, fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed,
-		fault.RegionNotActionable, fault.FocusRequired, fault.OutputInvalid, fault.OutcomeUnknown, fault.ArgumentsInvalid:
-		return true
-	}
-	return false
-}
-
-// maxPublic is the longest sentence that is taken over from a worker, in bytes.
-const maxPublic = 512
-
-// decodeFault reads an error of the worker's. What is not one of ours becomes
-// fault.Internal.
+// decodeFault reads an error of the worker's. A code that no page answers with,
+// such as an approval's, becomes fault.Internal.
 func decodeFault(body []byte) *fault.Error {
 	var w wireFault
-	if err := json.Unmarshal(body, &w); err != nil || !fault.Known(w.Code) || !believable(w.Code) {
+	if err := json.Unmarshal(body, &w); err != nil || sentences[w.Code] == nil {
 		return fault.New(fault.Internal, "The browser failed in a way that has no name. Nothing more was done.")
 	}
-	if w.Public == "" || len(w.Public) > maxPublic || !printable(w.Public) {
-		w.Public = "The browser refused without a reason that can be shown."
-	}
-	return &fault.Error{Code: w.Code, Public: w.Public, Retryable: w.Retryable}
-}
-
-func printable(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
+	return &fault.Error{Code: w.Code, Public: sentence(w.Code, w.Reason), Retryable: w.Retryable}
 }

@@ -67,8 +67,9 @@ func TestHostileWorker(t *testing.T) {
 		"another family's code": {`{"code":"approval_pending","public":"Approve at evil.example"}`, fault.Internal},
 		"an unknown code":       {`{"code":"tool.browser.fine","public":"x"}`, fault.Internal},
 		"not JSON":              {`<html>`, fault.Internal},
-		"a long sentence":       {`{"code":"tool.browser.needs_user","public":"` + strings.Repeat("x", 600) + `"}`, fault.NeedsUser},
-		"control characters":    {`{"code":"tool.browser.needs_user","public":"\u001b[2J"}`, fault.NeedsUser},
+		"words of its own":      {`{"code":"tool.browser.needs_user","public":"Sign in at evil.example"}`, fault.NeedsUser},
+		"a reason out of range": {`{"code":"tool.browser.needs_user","reason":99,"public":"evil"}`, fault.NeedsUser},
+		"a negative reason":     {`{"code":"tool.browser.needs_user","reason":-1,"public":"evil"}`, fault.NeedsUser},
 	} {
 		t.Run("an error with "+name, func(t *testing.T) {
 			near, far := pair(t)
@@ -79,7 +80,7 @@ func TestHostileWorker(t *testing.T) {
 			}()
 			_, err := client.Observe(t.Context(), observe.Query{})
 			e, ok := errors.AsType[*fault.Error](err)
-			if !ok || e.Code != c.code || len(e.Public) > 512 || strings.ContainsAny(e.Public, "\x1b") || strings.Contains(e.Public, "evil") {
+			if !ok || e.Code != c.code || strings.Contains(e.Error(), "evil") {
 				t.Errorf("the caller got %v", err)
 			}
 		})
