@@ -16,26 +16,36 @@ const shownText = (node) => {
   return textHasBox(node) && (!isElement(around) || rendered(around, { opacityProperty: true, visibilityProperty: true }));
 };
 
+// Only these can ask, or be what a question stands in; the rest of a page is
+// passed by. One native query finds them.
+const askingSelector = 'input,form,dialog,button,script,style,noscript,template,[role],[id*="captcha" i],[class*="captcha" i],' +
+  'iframe[src*="captcha" i],iframe[title*="captcha" i],.grecaptcha-badge';
+
 // challenged is the bounded question that precedes every reading of a leased
 // page. No is negative evidence within the bound, and proves no sign-in.
 const challenged = () => {
+  const possible = new Set(selectAll(document, askingSelector));
+  const plain = { asking: false, badge: false };
   let nodes = 0;
   let found = false;
-  visit(document, (node, around) => {
+  visit(document, (node, around = plain) => {
     if (++nodes > MAX_SCAN) return STOP;
     if (isText(node)) {
-      if (around?.asking && phrases.test(collapse(textOf(node).slice(0, 512))) && shownText(node)) found = true;
+      if (around.asking && phrases.test(collapse(textOf(node).slice(0, 512))) && shownText(node)) found = true;
       return found ? STOP : false;
     }
-    if (!isElement(node)) return { asking: false, badge: false };
+    if (!isElement(node)) return around;
+    const shadow = shadowRoot(node);
+    if (shadow) for (const el of selectAll(shadow, askingSelector)) possible.add(el);
+    if (!possible.has(node)) return around;
     if (['script', 'style', 'noscript', 'template'].includes(tag(node))) return false;
-    const badge = Boolean(around?.badge) || isBadge(node);
-    const marks = tag(node) === 'iframe' ? `${attr(node, 'src')} ${attr(node, 'title')} ${attr(node, 'id')} ${attr(node, 'class')}` : `${attr(node, 'id')} ${attr(node, 'class')}`;
+    const badge = around.badge || isBadge(node);
+    const marks = `${attr(node, 'id')} ${attr(node, 'class')} ${tag(node) === 'iframe' ? `${attr(node, 'src')} ${attr(node, 'title')}` : ''}`;
     if ((asksCredential(node) || (!badge && captcha.test(marks))) && visible(node)) {
       found = true;
       return STOP;
     }
-    return { asking: Boolean(around?.asking) || asking(node), badge };
+    return { asking: around.asking || asking(node), badge };
   });
   return found;
 };
