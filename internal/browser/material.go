@@ -73,15 +73,6 @@ func (m Material) Encode() ([]byte, error) {
 	return b, err
 }
 
-// DecodeMaterial reads what Encode wrote.
-func DecodeMaterial(b []byte) (Material, error) {
-	var m Material
-	if len(b) > MaxMaterial {
-		return m, fmt.Errorf("browser: a session of %d bytes is over the limit of %d", len(b), MaxMaterial)
-	}
-	return m, json.Unmarshal(b, &m)
-}
-
 // String masks the material in every log and format.
 func (m Material) String() string {
 	return fmt.Sprintf("[session: %d cookies, %d origins]", len(m.Cookies), len(m.Origins))
