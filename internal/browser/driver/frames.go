@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -41,7 +42,7 @@ func (p *Page) look(ctx context.Context, w *world, args pagejs.ObserveArgs) (*si
 		if err != nil {
 			return nil, err
 		}
-		if opened == 0 && len(s.page.Suspects) < 64 {
+		if opened == 0 && !slices.Contains(s.page.Unread, "closed_shadow") {
 			return s, nil
 		}
 	}

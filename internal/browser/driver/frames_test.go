@@ -156,6 +156,12 @@ func TestClosedRoots(t *testing.T) {
 		}
 		eventually(t, "clicks", func() bool { return strings.HasSuffix(b.effects(), "Twotrue nested plain") })
 	})
+	t.Run("many elements that only look like hosts hide none that is", func(t *testing.T) {
+		d := b.open(t, "/closed-late", `<body>`+closed+strings.Repeat(`<x-light>l</x-light>`, 600)+`<x-a></x-a><script>close(document.querySelector('x-a'), '<button>Late</button>')</script>`)
+		if got := names(d); !slices.Equal(got, []string{"button Late"}) || len(d.Unread) != 0 {
+			t.Errorf("%q %q", got, d.Unread)
+		}
+	})
 	t.Run("the guard sees into a closed root", func(t *testing.T) {
 		d := b.open(t, "/closed-jump", say+closed+`<x-a></x-a><script>const r = close(document.querySelector('x-a'), '<button id=a>Aim</button><button id=b style="position:fixed;inset:0;display:none">Other</button>');
 			r.getElementById('a').onmousemove = () => setTimeout(() => r.getElementById('b').style.display = 'block');

@@ -8,7 +8,7 @@ const MAX_FRAMES = 64;
 const MAX_DIALOG_SCAN = 8192;
 const MAX_NODES = 200000;
 const MAX_DEPTH = 1024;
-const MAX_SUSPECTS = 64;
+const MAX_SUSPECTS = 256;
 
 // isListed: the candidates of the specification.
 const listedTags = new Set(['a', 'button', 'input', 'select', 'textarea']);
@@ -157,7 +157,10 @@ const survey = (root, need, specified) => {
       for (const inner of selectAll(shadow, notedSelector)) noted.add(inner);
       for (let child = firstElement(shadow); child; child = nextElement(child)) walk(child, depth + 1, hidden, leaf, pointed);
     } else {
-      if (!hidden && suspects.length < MAX_SUSPECTS && isSuspect(el)) suspects.push(el);
+      if (!hidden && isSuspect(el)) {
+        if (suspects.length < MAX_SUSPECTS) suspects.push(el);
+        else unread.add('closed_shadow');
+      }
       const assigned = name === 'slot' ? assignedNodes(el) : [];
       if (assigned.length) {
         for (const child of assigned) if (isElement(child)) walk(child, depth + 1, hidden, leaf, pointed);
