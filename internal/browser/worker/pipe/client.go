@@ -142,7 +142,7 @@ func (c *Client) document(ctx context.Context, o op, body []byte) (observe.Docum
 		return observe.Document{}, err
 	}
 	var d observe.Document
-	if json.Unmarshal(body, &d) != nil {
+	if parts(body) > maxParts || json.Unmarshal(body, &d) != nil {
 		if o == opAct {
 			return observe.Document{}, unknown()
 		}
