@@ -57,8 +57,13 @@ func (b *Broker) watch(ctx context.Context, t *trace, s *session, bound binding,
 	return &condition.Result{Status: status, Scope: condition.Scope, Observations: w.reads, ElapsedMS: int(elapsed.Milliseconds())}, nil
 }
 
+// again leaves room for all the reads of one look.
 func (w *watcher) again() bool {
-	return w.condition.Again(time.Since(w.begin), w.last, w.reads) && w.document().Interruption == ""
+	reads := w.reads
+	if w.condition.NeedsRows() {
+		reads += 2 // rows that are stale, and a fresh observation, before the rows
+	}
+	return w.condition.Again(time.Since(w.begin), w.last, reads) && w.document().Interruption == ""
 }
 
 func (w *watcher) inTime() bool {
@@ -80,13 +85,16 @@ func (w *watcher) look(ctx context.Context, fresh bool) (condition.Status, error
 		return w.condition.Evaluate(w.document()), nil
 	}
 	err := w.rows(ctx)
-	if fault.Is(err, fault.PageChanged) && w.reads+2 <= condition.MaxReads {
-		if err = w.read(ctx, observe.Query{}); err == nil {
-			err = w.rows(ctx)
-		}
-	}
 	if fault.Is(err, fault.PageChanged) {
-		return condition.NotObserved, w.read(ctx, observe.Query{})
+		if err := w.read(ctx, observe.Query{}); err != nil {
+			return "", err
+		}
+		if !w.inTime() {
+			return condition.NotObserved, nil
+		}
+		if err = w.rows(ctx); fault.Is(err, fault.PageChanged) {
+			return condition.NotObserved, nil
+		}
 	}
 	if err != nil {
 		return "", err

@@ -152,6 +152,29 @@ func TestRowCondition(t *testing.T) {
 	})
 }
 
+// EVID-04: rows that are always stale use up no more than the 21 reads, and
+// the answer is the newest observation.
+func TestRowsAlwaysStale(t *testing.T) {
+	var newest string
+	watching(t, func(_ int, r action.Request, d observe.Document) (observe.Document, error) {
+		if r.Query.Extract != nil {
+			return observe.Document{}, fault.New(fault.PageChanged, "changed")
+		}
+		newest = d.Revision
+		return d, nil
+	}, func(t *testing.T, b *bench, s *scripted) {
+		b.open(t)
+		v, err := b.call(action.Observe, map[string]any{"wait_for": map[string]any{"timeout_ms": 5000, "evidence": map[string]any{
+			"kind": "row", "collection_kind": "table", "fields": []any{map[string]any{"name": "Id", "column": 0, "type": "integer", "value": 7}}}}})
+		if err != nil || v.Condition.Status != "not_observed" || v.Condition.Observations > 21 || v.Condition.Observations < 15 || len(s.requests())-1 != v.Condition.Observations {
+			t.Fatalf("%+v, %v, %d operations", v.Condition, err, len(s.requests()))
+		}
+		if v.Revision != newest {
+			t.Error("the answer is not the newest observation")
+		}
+	})
+}
+
 // COND-06, COND-07: a postcondition that is not met says nothing of the act; a
 // page that is lost while it is looked for makes the act uncertain; nothing is
 // ever sent again.
