@@ -172,7 +172,7 @@ func (c *connection) newSession(ctx context.Context, body client.CreateSessionJS
 }
 
 // errEnded says that the owner ended the session, which is an orderly end.
-var errEnded = errors.New("The owner has ended this agent's session. Start the MCP client again for a new one.")
+var errEnded error = errNo{"The owner has ended this agent's session. Start the MCP client again for a new one."}
 
 // bridge carries the bytes of an MCP stdio client to the server and back. It
 // returns when either side ends.

@@ -17,7 +17,6 @@ import (
 type reader struct {
 	elements map[int]string // by number
 	text     string
-	regions  int
 }
 
 func described(e Element) string { return fmt.Sprint(e.Role, e.Name, e.Disabled, e.Filled != nil) }
