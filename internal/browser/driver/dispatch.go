@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"time"
 
 	protocdp "github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
@@ -68,12 +69,23 @@ type wheelParams struct {
 // and presses the button.
 func (p *Page) click(ctx context.Context, t aimed) (sent bool, _ error) {
 	at := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: t.found.X, Y: t.found.Y}
-	if _, err := cdp.Call(ctx, p.session, input.DispatchMouseEvent, at); err != nil {
-		return true, err // a movement can start something, too
-	}
-	aim, err := p.aim(ctx, t)
-	if err != nil {
-		return true, err
+	var aim pagejs.Target
+	for deadline := time.Now().Add(trialBound); ; {
+		if _, err := cdp.Call(ctx, p.session, input.DispatchMouseEvent, at); err != nil {
+			return true, err // a movement can start something, too
+		}
+		var err error
+		if aim, err = p.aim(ctx, t); err != nil {
+			return true, err
+		}
+		if aim.Reason != pagejs.Moving || time.Now().After(deadline) {
+			break
+		}
+		select {
+		case <-time.After(trialPause):
+		case <-ctx.Done():
+			return true, ctx.Err()
+		}
 	}
 	if err := p.outwards(ctx, t.world, &aim, clickTypes); err != nil {
 		return true, err

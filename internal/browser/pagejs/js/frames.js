@@ -54,7 +54,7 @@ const contentCorner = (el) => {
 // through says where a point of a frame's document is in this one, brings it on
 // screen, and refuses when something lies over it. armed makes this document
 // let no input through to anything but the frame.
-const through = ({ number, x, y, types }) => {
+const through = async ({ number, x, y, types }) => {
   const el = shown[number]?.deref();
   if (!el || !isConnected(el) || ownerDocument(el) !== document) return refuse('gone');
   if (!visible(el)) return refuse('invisible');
@@ -69,6 +69,14 @@ const through = ({ number, x, y, types }) => {
     spot = at();
     scrollBy({ left: spot.x < 1 || spot.x > innerWidth - 1 ? spot.x - innerWidth / 2 : 0, top: spot.y < 1 || spot.y > innerHeight - 1 ? spot.y - innerHeight / 2 : 0, behavior: 'instant' });
     spot = at();
+  }
+  if (!types) {
+    // The browser sends an input to the frame that its last picture shows there.
+    await nextFrame();
+    await nextFrame();
+    const now = at();
+    if (Math.abs(now.x - spot.x) > 1 || Math.abs(now.y - spot.y) > 1) return { reason: 'moving', passing: true };
+    spot = now;
   }
   if (hitAt(spot.x, spot.y) !== el) return { reason: 'covered', passing: true };
   if (types) arm(el, types);

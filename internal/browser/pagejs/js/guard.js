@@ -51,6 +51,9 @@ const aim = (args) => {
   if (!point(el)) return refuse('invisible');
   const at = reachablePoint(el);
   if (!at) return refuse('covered');
+  // Which frame gets the mouse is the browser's decision, and a scroll ago it
+  // may still decide otherwise.
+  if (self !== top && !matches(at.hit, ':hover')) return { reason: 'moving', passing: true };
   arm(el, ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'], args);
   return { x: at.x, y: at.y, hosts: possibleHosts(at.hit, el) };
 };
