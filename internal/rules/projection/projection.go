@@ -145,24 +145,24 @@ type omission struct {
 	Elements []Element `json:"elements"`
 }
 
-// Element is one control. Versions before 1.9.0 write every member; 1.9.0
-// leaves out what is false or unknown and adds the states.
+// Element is one control. 1.9.0 adds the states and leaves out those that are
+// false or unknown; the members of the earlier versions are always there.
 type Element struct {
 	observe.Element
 	NameTruncated bool `json:"name_truncated,omitempty"` // 1.1.0
 	observe.State      // 1.9.0
-	sparse        bool
+	stated        bool // the states are written
 }
 
 // MarshalJSON writes the element as its version does.
 func (e Element) MarshalJSON() ([]byte, error) {
-	if e.sparse {
+	if e.stated {
 		return compact(struct {
 			Ref      string `json:"ref"`
 			Role     string `json:"role"`
 			Name     string `json:"name"`
-			Disabled bool   `json:"disabled,omitempty"`
-			Checked  *bool  `json:"checked,omitempty"`
+			Disabled bool   `json:"disabled"`
+			Checked  *bool  `json:"checked"`
 			observe.State
 		}{e.Ref, e.Role, e.Name, e.Disabled, e.Checked, e.State})
 	}
@@ -170,6 +170,16 @@ func (e Element) MarshalJSON() ([]byte, error) {
 		observe.Element
 		NameTruncated bool `json:"name_truncated,omitempty"`
 	}{e.Element, e.NameTruncated})
+}
+
+// size is size(e), without the second pass that an encoder makes over what
+// MarshalJSON returned.
+func (e Element) size() int {
+	b, err := e.MarshalJSON()
+	if err != nil {
+		return 1 << 30 // as in size
+	}
+	return len(b)
 }
 
 // Project fits the observation into the budget. The error is

@@ -42,8 +42,8 @@ func TestShapes(t *testing.T) {
 		contract.V110: old + `,"total_elements":2,"total_text_characters":5,"element_offset":0,"text_offset":0,"next_element_offset":null,"next_text_offset":null}`,
 		contract.V170: old + `,"readiness":"dom_quiet",` + window + `}`,
 		contract.V180: old + `,"readiness":"dom_quiet",` + window + `}`,
-		contract.V190: `{"url":"https://wiki.example.org/","title":"T","revision":"r1","text":"a <b>","elements":[{"ref":"r1:0","role":"button","name":"Save","required":true},` +
-			`{"ref":"r1:1","role":"checkbox","name":"Agree","disabled":true,"checked":true},{"ref":"r1:2","role":"link","name":"Framed","frame":"f1"}],"content_trust":"external_untrusted",` +
+		contract.V190: `{"url":"https://wiki.example.org/","title":"T","revision":"r1","text":"a <b>","elements":[{"ref":"r1:0","role":"button","name":"Save","disabled":false,"checked":null,"required":true},` +
+			`{"ref":"r1:1","role":"checkbox","name":"Agree","disabled":true,"checked":true},{"ref":"r1:2","role":"link","name":"Framed","disabled":false,"checked":null,"frame":"f1"}],"content_trust":"external_untrusted",` +
 			`"readiness":"dom_quiet",` + window + `,"frames":[{"id":"f1","origin":"https://frame.example.org"}],"notices":[{"kind":"popup"}],"unread":["canvas"],"draft":"d"}`,
 	} {
 		v, _, err := Project(accept(t, d), Options{Version: version, Condition: met})

@@ -161,11 +161,11 @@ func (f *fitting) extraction() {
 // longer than a quarter of the budget is cut from its end, and says so; what
 // is selected stays.
 func (f *fitting) element(e observe.Element) (Element, int) {
-	x := Element{Element: e, sparse: f.o.Version.AtLeast(contract.V190)}
-	if x.sparse {
+	x := Element{Element: e, stated: f.o.Version.AtLeast(contract.V190)}
+	if x.stated {
 		x.State = f.d.States[e.Ref]
 	}
-	cost := size(x) + 1
+	cost := x.size() + 1
 	if len(x.Options) == 0 || cost <= f.o.Budget/4 {
 		return x, cost
 	}
@@ -177,7 +177,7 @@ func (f *fitting) element(e observe.Element) (Element, int) {
 		}
 	}
 	x.MoreOptions, x.Options = x.MoreOptions+len(x.Options)-len(kept), kept
-	return x, size(x) + 1
+	return x, x.size() + 1
 }
 
 // firstControl reserves room for the first control that can fit, and returns

@@ -399,3 +399,14 @@ func TestDefaultBudget(t *testing.T) {
 		t.Errorf("%d options, %d more, %d bytes", len(got.Options), got.MoreOptions, size(got))
 	}
 }
+
+func BenchmarkWindow(b *testing.B) {
+	d := desk(256, strings.Repeat("Some words of a page. ", 4000))
+	d.Coverage = &observe.Coverage{}
+	raw := accept(b, d)
+	for b.Loop() {
+		if _, _, err := Project(raw, Options{Version: contract.V190}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
