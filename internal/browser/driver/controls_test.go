@@ -78,7 +78,7 @@ func TestWindows(t *testing.T) {
 	}
 	byCursor := func(d observe.Document) observe.Query { return observe.Query{Cursor: d.Coverage.NextCursor} }
 	byRef := func(d observe.Document) observe.Query { return observe.Query{After: d.Elements[len(d.Elements)-1].Ref} }
-	const many = `<body><script>let h='';for(let i=0;i<5000;i++)h+='<a href=#>L'+i+'</a>'+(i%3?'':'<b hidden role=button>H</b>');document.body.innerHTML=h</script>`
+	const many = `<body><script>let h='';for(let i=0;i<5000;i++)h+='<a href=#>L'+i+'</a> '+(i%3?'':'<b hidden role=button>H</b>');document.body.innerHTML=h</script>`
 	var links []string
 	for i := range 5000 {
 		links = append(links, fmt.Sprint("link L", i))

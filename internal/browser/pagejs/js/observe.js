@@ -44,7 +44,7 @@ const observe = (args) => {
   const window = select(walked, offset, anchor);
   if (window.moved) return { moved: true };
   const selected = performance.now();
-  const around = { inert: inertness(modals()), clipper: clipper(), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
+  const around = { hitting: 0, inert: inertness(modals()), clipper: clipper(), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
   const list = {};
   const entries = window.kept.map(({ el, position }) => {
     if (isFrame(el)) return { number: show(el), position, frame: frameEntry(el, around) };

@@ -136,6 +136,10 @@ const cutOff = (el, around) => {
   return scrolled;
 };
 
+// Some layouts make it slow to find what is at a point; an observation spends
+// at most so long on it, in milliseconds, and an act asks again anyway.
+const MAX_HITTING = 150;
+
 // blocked says why a control cannot be used now. Whether something lies over it
 // is known only where it is on screen.
 const blocked = (el, around) => {
@@ -143,7 +147,13 @@ const blocked = (el, around) => {
   if (held) return held;
   const own = box(el);
   const off = own.right <= 0 || own.bottom <= 0 || own.left >= innerWidth || own.top >= innerHeight;
-  if (!off && reachablePoint(el)) return '';
+  if (!off) {
+    if (around.hitting > MAX_HITTING) return '';
+    const begun = performance.now();
+    const reached = reachablePoint(el);
+    around.hitting += performance.now() - begun;
+    if (reached) return '';
+  }
   const cut = cutOff(el, around.clipper);
   if (cut === 'away') return 'offscreen_clipped';
   return off || cut ? '' : 'covered';
