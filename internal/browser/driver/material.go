@@ -210,7 +210,7 @@ func (p *Page) withClerk(ctx context.Context, errand func(*clerk) error) error {
 		p.mu.Unlock()
 		err = errand(c)
 	}
-	_, gone := cdp.Call(ctx, p.root, target.CloseTarget, target.CloseTargetParams{TargetID: made.TargetID})
+	_, gone := cdp.Call(ctx, p.root, target.CloseTarget, target.CloseTargetParams(made))
 	if gone != nil { // a page that is neither ours nor closed must not stay
 		_ = p.conn.Close()
 	}

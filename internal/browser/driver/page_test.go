@@ -197,7 +197,7 @@ func TestActs(t *testing.T) {
 				t.Fatal(f.name, err)
 			}
 		}
-		if d, err = b.act(t, d, action.Select, "Pick", "Beta"); err != nil {
+		if _, err = b.act(t, d, action.Select, "Pick", "Beta"); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "typed", func() bool {
@@ -248,7 +248,7 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("NAVC-01 a page that asks not to be left is kept", func(t *testing.T) {
 		d := b.open(t, "/sticky", `<title>Sticky</title><button>Touch</button><a href=/next>Away</a><script>onbeforeunload=(e)=>{e.preventDefault();return 'no'}</script>`)
-		d, err := b.act(t, d, action.Click, "Touch")
+		_, err := b.act(t, d, action.Click, "Touch")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,8 +74,7 @@ func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	s := p.conn.Session(string(v.SessionID))
-	p.creation.Lock() // a page of our own has its name once its creation is over
-	p.creation.Unlock()
+	p.created()
 	p.mu.Lock()
 	clerk := id == p.clerkID
 	if clerk {
@@ -106,6 +105,12 @@ func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
 		p.log.Error("popup did not close; ending the browser", "error", err)
 		_ = p.conn.Close()
 	}
+}
+
+// created waits until no page of our own is being made: it has its name only then.
+func (p *Page) created() {
+	p.creation.Lock()
+	defer p.creation.Unlock()
 }
 
 // onPaused answers every paused request exactly once. Only a document of an

@@ -124,7 +124,9 @@ func (p *Page) describe(ctx context.Context, w *world, numbers []int) (map[int]*
 	if err != nil {
 		return nil, err
 	}
-	defer cdp.Send(w.session, runtime.ReleaseObjectGroup, runtime.ReleaseObjectGroupParams{ObjectGroup: objectGroup})
+	defer func() {
+		cdp.Send(w.session, runtime.ReleaseObjectGroup, runtime.ReleaseObjectGroupParams{ObjectGroup: objectGroup})
+	}()
 	waits := map[int]cdp.Wait[dom.DescribeNodeResult]{}
 	for i, h := range handles {
 		if h != "" {
