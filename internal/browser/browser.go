@@ -89,6 +89,9 @@ type Spec struct {
 	// Challenges: a page that asks for its owner yields fault.NeedsUser and
 	// nothing of what it shows (CHAL-01). True for the leases of a profile.
 	Challenges bool
+	// Specified: only the candidates of contracts before 1.9.0, of the main
+	// document (section 2.3).
+	Specified bool
 }
 
 // Page is one browser with one page. Its methods are not safe for concurrent

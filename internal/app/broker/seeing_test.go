@@ -114,6 +114,11 @@ func TestContractOfTheSession(t *testing.T) {
 			t.Errorf("%s: contract %s, %v", set, got, err)
 		}
 		b.open(t)
+		for _, page := range b.world.Live() {
+			if page.Spec().Specified != (set != contract.Newest) {
+				t.Errorf("%s: a browser that observes as specified: %v", set, page.Spec().Specified)
+			}
+		}
 		_, err := b.broker.Call(t.Context(), b.agent, action.Observe, json.RawMessage(x.refuses), nil)
 		wantCode(t, err, fault.ArgumentsInvalid)
 		v, err := b.broker.Call(t.Context(), b.agent, action.Observe, json.RawMessage(x.takes), nil)

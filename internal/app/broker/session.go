@@ -241,6 +241,7 @@ func (b *Broker) acquire(ctx context.Context, s *session, bound binding) (browse
 	key := lease.Key{
 		Scope: s.caller.Scope, ProfileID: bound.session.ProfileID, ProviderRef: bound.profile.ProviderRef,
 		RunID: bound.session.ID, Attempt: s.attempt, Origins: bound.session.Origins,
+		Specified: bound.session.Contract != contract.Newest,
 	}
 	headed := bound.session.Headed
 	if !key.Ephemeral() {

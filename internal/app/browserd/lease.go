@@ -99,7 +99,7 @@ func (s *Service) claimLease(key lease.Key, o owner, deadline time.Time) (l *hel
 }
 
 func (s *Service) startLease(ctx context.Context, l *held, headed bool) (browser.Lease, error) {
-	spec := browser.Spec{Tenant: l.key.Tenant, Origins: l.key.Origins, Headed: headed, Challenges: !l.key.Ephemeral()}
+	spec := browser.Spec{Tenant: l.key.Tenant, Origins: l.key.Origins, Headed: headed, Challenges: !l.key.Ephemeral(), Specified: l.key.Specified}
 	if err := s.start(ctx, l.rt, spec, l.key.ProviderRef); err != nil {
 		return browser.Lease{}, err
 	}

@@ -192,7 +192,7 @@ func (s *Service) Acquire(ctx context.Context, key lease.Key, headed bool, deadl
 			return browser.Lease{}, fault.New(fault.ProfileUnavailable, "Another session is using the profile.")
 		}
 	}
-	page, err := s.World.Launch(ctx, browser.Spec{Tenant: key.Tenant, Origins: key.Origins, Headed: headed, Challenges: !key.Ephemeral()})
+	page, err := s.World.Launch(ctx, browser.Spec{Tenant: key.Tenant, Origins: key.Origins, Headed: headed, Challenges: !key.Ephemeral(), Specified: key.Specified})
 	if err != nil {
 		return browser.Lease{}, err
 	}

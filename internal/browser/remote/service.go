@@ -64,7 +64,7 @@ func (c *Client) Acquire(ctx context.Context, k lease.Key, headed bool, deadline
 		path: "/v1/browser-sessions:acquire", key: AcquireKey(k.ProfileID, k.RunID, k.Attempt), status: http.StatusOK, limit: MaxControl,
 		body: AcquireRequest{
 			ProfileID: k.ProfileID, Scope: scopeOf(k.Scope), ProviderRef: k.ProviderRef, AllowedOrigins: k.Origins.Strings(),
-			RunID: k.RunID, Attempt: k.Attempt, DeadlineAt: deadline, Headed: headed,
+			RunID: k.RunID, Attempt: k.Attempt, DeadlineAt: deadline, Headed: headed, Specified: k.Specified,
 		},
 	})
 }

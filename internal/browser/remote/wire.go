@@ -74,6 +74,7 @@ type AcquireRequest struct {
 	Attempt        int       `json:"attempt_number"`
 	DeadlineAt     time.Time `json:"deadline_at"`
 	Headed         bool      `json:"headed"`
+	Specified      bool      `json:"specified,omitempty"` // observe as contracts before 1.9.0
 }
 
 // LeaseAnswer answers acquire and renew.

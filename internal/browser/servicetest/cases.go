@@ -411,13 +411,13 @@ func signInAddress(e *env) {
 }
 
 func ephemeral(e *env) {
-	key := lease.Key{Scope: owner, RunID: "run", Attempt: 1, Origins: e.origins}
+	key := lease.Key{Scope: owner, RunID: "run", Attempt: 1, Origins: e.origins, Specified: true}
 	l, err := e.Service.Acquire(e.Context(), key, false, e.Now().Add(time.Minute))
 	if err != nil {
 		e.Fatalf("acquire: %v", err)
 	}
-	if e.page().Spec().Headed {
-		e.Errorf("the browser is headed, and was not to be")
+	if s := e.page().Spec(); s.Headed || !s.Specified {
+		e.Errorf("the browser is not what was asked for: %+v", s)
 	}
 	e.page().SetCookie("session", "passing")
 	if err := e.Service.CloseLease(e.Context(), l.Ref); err != nil {

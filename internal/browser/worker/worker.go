@@ -108,7 +108,7 @@ func (l *Launcher) Launch(ctx context.Context, spec browser.Spec) (browser.Page,
 		return nil, fault.Wrap(fault.ProviderUnavailable, "The browser could not be isolated, so it was not started. Run chaperone doctor.", err)
 	}
 	setup := pipe.Setup{
-		Origins: spec.Origins, Headed: spec.Headed, Challenges: spec.Challenges, Proxy: p.worker.Listener.Addr().String(),
+		Origins: spec.Origins, Headed: spec.Headed, Challenges: spec.Challenges, Specified: spec.Specified, Proxy: p.worker.Listener.Addr().String(),
 		Home: p.home, Chromium: l.cfg.Chromium, Xvfb: l.cfg.Xvfb,
 	}
 	if l.cfg.Isolation != Weak {

@@ -64,7 +64,7 @@ func launcher(log *slog.Logger) pipe.Launch {
 			log.Warn("chaperone-worker: DEVELOPMENT MODE: this browser trusts a practice certificate authority")
 		}
 		page, err := driver.Launch(ctx, driver.Config{
-			Origins: s.Origins, Headed: s.Headed, Challenges: s.Challenges, Proxy: s.Proxy, Home: s.Home, PolicyDir: s.PolicyDir,
+			Origins: s.Origins, Headed: s.Headed, Challenges: s.Challenges, Specified: s.Specified, Proxy: s.Proxy, Home: s.Home, PolicyDir: s.PolicyDir,
 			Chromium: s.Chromium, Xvfb: s.Xvfb, TrustedCA: s.TrustedCA, Log: log,
 		})
 		if err != nil {

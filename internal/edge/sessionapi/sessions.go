@@ -29,7 +29,7 @@ func (a *api) acquire(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !b.Caller().Valid() || !(profile || ephemeral) || !within(b.RunID, 1, 255) || b.Attempt < 1 || b.DeadlineAt.IsZero() {
 		return malformed()
 	}
-	key := lease.Key{Scope: b.Caller(), ProfileID: b.ProfileID, ProviderRef: b.ProviderRef, RunID: b.RunID, Attempt: b.Attempt, Origins: origins}
+	key := lease.Key{Scope: b.Caller(), ProfileID: b.ProfileID, ProviderRef: b.ProviderRef, RunID: b.RunID, Attempt: b.Attempt, Origins: origins, Specified: b.Specified}
 	l, err := a.service.Acquire(r.Context(), key, b.Headed, b.DeadlineAt)
 	return answerLease(w, l, err)
 }

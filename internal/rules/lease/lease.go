@@ -26,6 +26,9 @@ type Key struct {
 	RunID       string
 	Attempt     int // from 1
 	Origins     site.Origins
+	// Specified: the run began with a contract before 1.9.0, so its pages are
+	// observed as those say (TOOL-10).
+	Specified bool
 }
 
 // Ephemeral reports whether the lease has no profile behind it (EPH-01).

@@ -26,6 +26,7 @@ type Setup struct {
 	Origins    site.Origins `json:"origins"`
 	Headed     bool         `json:"headed"`
 	Challenges bool         `json:"challenges"`
+	Specified  bool         `json:"specified"`
 	Proxy      string       `json:"proxy"` // "127.0.0.1:port", the only way out
 	Home       string       `json:"home"`
 	PolicyDir  string       `json:"policy_dir,omitempty"` // for managed policies; "" when there is no private one
