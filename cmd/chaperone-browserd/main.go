@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"os"
@@ -38,34 +39,12 @@ func main() {
 	var f flags
 	kong.Parse(&f, kong.Name("chaperone-browserd"), kong.Description("The isolated browser service of Chaperone; usually started by: chaperone up."),
 		kong.Vars{"version": "chaperone-browserd " + version.String()})
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "chaperone-browserd")
-	if f.Probe {
-		ctx, cancel := child.Context(false)
-		defer cancel()
-		checks := isolated.Probe(ctx, f.config(nil, log))
-		if err := json.NewEncoder(os.Stdout).Encode(checks); err != nil {
-			os.Exit(1)
+	os.Exit(child.Program("chaperone-browserd", f.Supervised, f.Dev, func(ctx context.Context, dev *devmode.Config, log *slog.Logger) error {
+		if f.Probe {
+			return json.NewEncoder(os.Stdout).Encode(isolated.Probe(ctx, f.config(nil, log)))
 		}
-		return
-	}
-	if err := run(f, log); err != nil {
-		log.Error("stopped", "cause", err)
-		os.Exit(1)
-	}
-}
-
-func run(f flags, log *slog.Logger) error {
-	ctx, cancel := child.Context(f.Supervised)
-	defer cancel()
-	var dev *devmode.Config
-	if f.Dev != "" {
-		var err error
-		if dev, err = devmode.Load(f.Dev); err != nil {
-			return err
-		}
-		log.Warn(dev.Banner("chaperone-browserd"))
-	}
-	return isolated.Run(ctx, f.config(dev, log), child.Announce)
+		return isolated.Run(ctx, f.config(dev, log), child.Announce)
+	}))
 }
 
 func (f flags) config(dev *devmode.Config, log *slog.Logger) isolated.Config {

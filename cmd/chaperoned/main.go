@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -34,26 +35,10 @@ func main() {
 	var f flags
 	kong.Parse(&f, kong.Name("chaperoned"), kong.Description("The orchestrator of Chaperone; usually started by: chaperone up."),
 		kong.Vars{"version": "chaperoned " + version.String()})
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("program", "chaperoned")
-	if err := run(f, log); err != nil {
-		log.Error("stopped", "cause", err)
-		os.Exit(1)
-	}
-}
-
-func run(f flags, log *slog.Logger) error {
-	ctx, cancel := child.Context(f.Supervised)
-	defer cancel()
-	var dev *devmode.Config
-	if f.Dev != "" {
-		var err error
-		if dev, err = devmode.Load(f.Dev); err != nil {
-			return err
-		}
-		log.Warn(dev.Banner("chaperoned"))
-	}
-	return orchestrator.Run(ctx, orchestrator.Config{
-		Database: f.Database, Browserd: f.Browserd, ServiceCredential: f.ServiceCredential, OwnerCredential: f.OwnerCredential,
-		Listen: f.Listen, ApprovalWait: f.ApprovalWait, ToolNames: mcpserver.Names(f.ToolNames), Headless: f.Headless, Dev: dev, Log: log,
-	}, child.Announce)
+	os.Exit(child.Program("chaperoned", f.Supervised, f.Dev, func(ctx context.Context, dev *devmode.Config, log *slog.Logger) error {
+		return orchestrator.Run(ctx, orchestrator.Config{
+			Database: f.Database, Browserd: f.Browserd, ServiceCredential: f.ServiceCredential, OwnerCredential: f.OwnerCredential,
+			Listen: f.Listen, ApprovalWait: f.ApprovalWait, ToolNames: mcpserver.Names(f.ToolNames), Headless: f.Headless, Dev: dev, Log: log,
+		}, child.Announce)
+	}))
 }
