@@ -83,14 +83,14 @@ func (p *Page) lookInto(ctx context.Context, s *sight, args pagejs.ObserveArgs, 
 		s.frames[number] = child
 		owner := owners[number]
 		switch {
+		case !left.take():
+			child.unread = beyond
+			continue
 		case err != nil:
 			child.unread = reason(err)
 			continue
 		case owner == nil || owner.FrameID == "":
 			child.unread = "plugin"
-			continue
-		case !left.take():
-			child.unread = "limit"
 			continue
 		}
 		inner := args
@@ -125,7 +125,10 @@ func reason(err error) string {
 	return "cross_process"
 }
 
-// budget is how many frames may still be read.
+// beyond declares, once for all of them, the frames beyond the bound.
+const beyond = "frames"
+
+// budget is how many frames may still be declared.
 type budget struct {
 	mu   sync.Mutex
 	left int
@@ -201,6 +204,10 @@ func (w *window) gather(s *sight, from, outer path, frame, blocked string) bool 
 		child := s.frames[e.Number]
 		if child == nil {
 			continue // the contract before 1.9.0 has no frames
+		}
+		if child.unread == beyond {
+			w.unread = append(w.unread, beyond)
+			continue
 		}
 		id := w.add(e, child, frame)
 		if child.unread != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,7 +189,7 @@ func TestHostilePages(t *testing.T) {
 					read++
 				}
 			}
-			if read > observe.MaxFrames || len(d.Frames) > observe.MaxFrames {
+			if read == 0 || len(d.Frames) > observe.MaxFrames || !slices.Contains(d.Unread, "frames") {
 				t.Error(fmt.Sprint(read, " of ", len(d.Frames), " frames"))
 			}
 		})

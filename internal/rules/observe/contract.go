@@ -200,7 +200,7 @@ type Frame struct {
 	Parent string `json:"parent,omitempty"` // id of the frame around it; empty for the main document
 	Origin string `json:"origin"`           // of its document; "null" for an opaque one
 	Name   string `json:"name,omitempty"`   // title of the frame element, at most 128 characters
-	Unread string `json:"unread,omitempty"` // why nothing of it is here: cross_process, timeout, limit, plugin, canvas
+	Unread string `json:"unread,omitempty"` // why nothing of it is here: cross_process, timeout, plugin, canvas
 }
 
 // Notice reports something the browser stopped (1.9.0, issue of dialogs,

@@ -113,7 +113,7 @@ type Document struct {
 	States         map[string]State `json:"states,omitempty"`       // 1.9.0, by element ref
 	Frames         []Frame          `json:"frames,omitempty"`       // 1.9.0
 	Notices        []Notice         `json:"notices,omitempty"`      // 1.9.0, since the previous observation
-	Unread         []string         `json:"unread,omitempty"`       // 1.9.0: what cannot be read here: canvas, plugin, closed_shadow, svg_text
+	Unread         []string         `json:"unread,omitempty"`       // 1.9.0: what cannot be read here: canvas, plugin, closed_shadow, svg_text, frames (those beyond the bound)
 	Draft          string           `json:"draft,omitempty"`        // confirmed draft, at most 4096 characters (DRAFT-02)
 }
 
