@@ -47,6 +47,27 @@ func (e ApprovalStatus) Valid() bool {
 	}
 }
 
+// Defines values for CallDiagnosticsTool.
+const (
+	BrowserAct      CallDiagnosticsTool = "browser.act"
+	BrowserNavigate CallDiagnosticsTool = "browser.navigate"
+	BrowserObserve  CallDiagnosticsTool = "browser.observe"
+)
+
+// Valid indicates whether the value is a known member of the CallDiagnosticsTool enum.
+func (e CallDiagnosticsTool) Valid() bool {
+	switch e {
+	case BrowserAct:
+		return true
+	case BrowserNavigate:
+		return true
+	case BrowserObserve:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CeremonyStatus.
 const (
 	CeremonyStatusAuthenticationRequired CeremonyStatus = "authentication_required"
@@ -86,6 +107,114 @@ func (e DeviceRole) Valid() bool {
 	case Agent:
 		return true
 	case Owner:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FailureCategory.
+const (
+	InvalidArguments FailureCategory = "invalid_arguments"
+	NotFound         FailureCategory = "not_found"
+	OutcomeUnknown   FailureCategory = "outcome_unknown"
+	OutputInvalid    FailureCategory = "output_invalid"
+	Permission       FailureCategory = "permission"
+	Transport        FailureCategory = "transport"
+	UpstreamError    FailureCategory = "upstream_error"
+)
+
+// Valid indicates whether the value is a known member of the FailureCategory enum.
+func (e FailureCategory) Valid() bool {
+	switch e {
+	case InvalidArguments:
+		return true
+	case NotFound:
+		return true
+	case OutcomeUnknown:
+		return true
+	case OutputInvalid:
+		return true
+	case Permission:
+		return true
+	case Transport:
+		return true
+	case UpstreamError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PhaseDiagnosticsPhase.
+const (
+	Acquire  PhaseDiagnosticsPhase = "acquire"
+	Await    PhaseDiagnosticsPhase = "await"
+	Dispatch PhaseDiagnosticsPhase = "dispatch"
+	Permit   PhaseDiagnosticsPhase = "permit"
+	Prepare  PhaseDiagnosticsPhase = "prepare"
+	Project  PhaseDiagnosticsPhase = "project"
+	Read     PhaseDiagnosticsPhase = "read"
+	Record   PhaseDiagnosticsPhase = "record"
+)
+
+// Valid indicates whether the value is a known member of the PhaseDiagnosticsPhase enum.
+func (e PhaseDiagnosticsPhase) Valid() bool {
+	switch e {
+	case Acquire:
+		return true
+	case Await:
+		return true
+	case Dispatch:
+		return true
+	case Permit:
+		return true
+	case Prepare:
+		return true
+	case Project:
+		return true
+	case Read:
+		return true
+	case Record:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PhaseDiagnosticsPlacement.
+const (
+	Database     PhaseDiagnosticsPlacement = "database"
+	Isolated     PhaseDiagnosticsPlacement = "isolated"
+	Orchestrator PhaseDiagnosticsPlacement = "orchestrator"
+)
+
+// Valid indicates whether the value is a known member of the PhaseDiagnosticsPlacement enum.
+func (e PhaseDiagnosticsPlacement) Valid() bool {
+	switch e {
+	case Database:
+		return true
+	case Isolated:
+		return true
+	case Orchestrator:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PhaseOutcome.
+const (
+	Failed    PhaseOutcome = "failed"
+	Succeeded PhaseOutcome = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the PhaseOutcome enum.
+func (e PhaseOutcome) Valid() bool {
+	switch e {
+	case Failed:
+		return true
+	case Succeeded:
 		return true
 	default:
 		return false
@@ -217,6 +346,29 @@ type BegunCeremony struct {
 	Status    CeremonyStatus `json:"status"`
 }
 
+// CallDiagnostics defines model for CallDiagnostics.
+type CallDiagnostics struct {
+	ElapsedMs int       `json:"elapsed_ms"`
+	EndedAt   time.Time `json:"ended_at"`
+
+	// Failure Present when the outcome is failed.
+	Failure *FailureCategory `json:"failure,omitempty"`
+	Outcome PhaseOutcome     `json:"outcome"`
+
+	// Phases In order of completion; nested phases overlap.
+	Phases []PhaseDiagnostics `json:"phases"`
+
+	// Tool Absent for a name that the agent made up.
+	Tool *CallDiagnosticsTool `json:"tool,omitempty"`
+
+	// Truncated Phases were left out.
+	Truncated bool `json:"truncated"`
+	Version   int  `json:"version"`
+}
+
+// CallDiagnosticsTool Absent for a name that the agent made up.
+type CallDiagnosticsTool string
+
 // Ceremony defines model for Ceremony.
 type Ceremony struct {
 	ExpiresAt time.Time      `json:"expires_at"`
@@ -260,11 +412,34 @@ type Error struct {
 	} `json:"error"`
 }
 
+// FailureCategory Present when the outcome is failed.
+type FailureCategory string
+
 // ID defines model for ID.
 type ID = string
 
 // Origins defines model for Origins.
 type Origins = []string
+
+// PhaseDiagnostics defines model for PhaseDiagnostics.
+type PhaseDiagnostics struct {
+	ElapsedMs int `json:"elapsed_ms"`
+
+	// Failure Present when the outcome is failed.
+	Failure   *FailureCategory          `json:"failure,omitempty"`
+	Outcome   PhaseOutcome              `json:"outcome"`
+	Phase     PhaseDiagnosticsPhase     `json:"phase"`
+	Placement PhaseDiagnosticsPlacement `json:"placement"`
+}
+
+// PhaseDiagnosticsPhase defines model for PhaseDiagnostics.Phase.
+type PhaseDiagnosticsPhase string
+
+// PhaseDiagnosticsPlacement defines model for PhaseDiagnostics.Placement.
+type PhaseDiagnosticsPlacement string
+
+// PhaseOutcome defines model for PhaseOutcome.
+type PhaseOutcome string
 
 // Profile defines model for Profile.
 type Profile struct {
@@ -362,6 +537,11 @@ type BeginCeremonyJSONBodyMode string
 // BeginConsoleSessionJSONBody defines parameters for BeginConsoleSession.
 type BeginConsoleSessionJSONBody struct {
 	Code string `json:"code"`
+}
+
+// ListDiagnosticsParams defines parameters for ListDiagnostics.
+type ListDiagnosticsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // StreamEventsParams defines parameters for StreamEvents.
@@ -616,6 +796,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /v1/devices/{fingerprint} (the `RevokeDevice` operationId).
 	RevokeDevice(ctx context.Context, fingerprint string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDiagnostics Where the newest calls of this process spent their time, oldest first.
+	//
+	// Closed lists and numbers only; nothing of a page, an argument or an error has a place in it.
+	//
+	// Corresponds with GET /v1/diagnostics (the `ListDiagnostics` operationId).
+	ListDiagnostics(ctx context.Context, params *ListDiagnosticsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// StreamEvents Server-sent events; each says that something changed and up to which audit number.
 	//
@@ -1050,6 +1237,23 @@ func (c *Client) ListDevices(ctx context.Context, reqEditors ...RequestEditorFn)
 // Corresponds with DELETE /v1/devices/{fingerprint} (the `RevokeDevice` operationId).
 func (c *Client) RevokeDevice(ctx context.Context, fingerprint string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeDeviceRequest(c.Server, fingerprint)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDiagnostics Where the newest calls of this process spent their time, oldest first.
+//
+// Closed lists and numbers only; nothing of a page, an argument or an error has a place in it.
+//
+// Corresponds with GET /v1/diagnostics (the `ListDiagnostics` operationId).
+func (c *Client) ListDiagnostics(ctx context.Context, params *ListDiagnosticsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDiagnosticsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -1913,6 +2117,60 @@ func NewRevokeDeviceRequest(server string, fingerprint string) (*http.Request, e
 	return req, nil
 }
 
+// NewListDiagnosticsRequest constructs an http.Request for the ListDiagnostics method
+func NewListDiagnosticsRequest(server string, params *ListDiagnosticsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/diagnostics")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewStreamEventsRequest constructs an http.Request for the StreamEvents method
 func NewStreamEventsRequest(server string, params *StreamEventsParams) (*http.Request, error) {
 	var err error
@@ -2218,6 +2476,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/devices/{fingerprint} (the `RevokeDevice` operationId).
 	RevokeDeviceWithResponse(ctx context.Context, fingerprint string, reqEditors ...RequestEditorFn) (*RevokeDeviceResponse, error)
+
+	// ListDiagnosticsWithResponse Where the newest calls of this process spent their time, oldest first.
+	//
+	// Closed lists and numbers only; nothing of a page, an argument or an error has a place in it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/diagnostics (the `ListDiagnostics` operationId).
+	ListDiagnosticsWithResponse(ctx context.Context, params *ListDiagnosticsParams, reqEditors ...RequestEditorFn) (*ListDiagnosticsResponse, error)
 
 	// StreamEventsWithResponse Server-sent events; each says that something changed and up to which audit number.
 	//
@@ -3313,6 +3580,58 @@ func (r RevokeDeviceResponse) ContentType() string {
 	return ""
 }
 
+type ListDiagnosticsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Calls []CallDiagnostics `json:"calls"`
+	}
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDiagnosticsResponse) GetJSON200() *struct {
+	Calls []CallDiagnostics `json:"calls"`
+} {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDiagnosticsResponse) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDiagnosticsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDiagnosticsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDiagnosticsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDiagnosticsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type StreamEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -3761,6 +4080,21 @@ func (c *ClientWithResponses) RevokeDeviceWithResponse(ctx context.Context, fing
 		return nil, err
 	}
 	return ParseRevokeDeviceResponse(rsp)
+}
+
+// ListDiagnosticsWithResponse Where the newest calls of this process spent their time, oldest first.
+//
+// Closed lists and numbers only; nothing of a page, an argument or an error has a place in it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/diagnostics (the `ListDiagnostics` operationId).
+func (c *ClientWithResponses) ListDiagnosticsWithResponse(ctx context.Context, params *ListDiagnosticsParams, reqEditors ...RequestEditorFn) (*ListDiagnosticsResponse, error) {
+	rsp, err := c.ListDiagnostics(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDiagnosticsResponse(rsp)
 }
 
 // StreamEventsWithResponse Server-sent events; each says that something changed and up to which audit number.
@@ -4550,6 +4884,41 @@ func ParseRevokeDeviceResponse(rsp *http.Response) (*RevokeDeviceResponse, error
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListDiagnosticsResponse parses an HTTP response from a ListDiagnosticsWithResponse call
+func ParseListDiagnosticsResponse(rsp *http.Response) (*ListDiagnosticsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDiagnosticsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Calls []CallDiagnostics `json:"calls"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Error

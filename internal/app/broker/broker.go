@@ -110,7 +110,7 @@ func (b *Broker) Contract(ctx context.Context, c caller.Caller) (contract.Set, e
 func (b *Broker) Call(ctx context.Context, c caller.Caller, tool action.Tool, arguments json.RawMessage, onWait func(Pending)) (projection.View, error) {
 	t := begin(tool)
 	v, err := b.call(ctx, t, c, tool, arguments, onWait)
-	b.ended(t, err)
+	b.ended(c.Scope, t, err)
 	return v, err
 }
 

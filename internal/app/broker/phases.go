@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 )
@@ -15,6 +16,7 @@ type Diagnostics struct {
 	Version   int // 1
 	Tool      action.Tool
 	Phases    []Span // at most 64, in order of completion; nested ones overlap
+	EndedAt   time.Time
 	ElapsedMS int
 	Truncated bool // phases were left out
 	Category  Category
@@ -149,25 +151,37 @@ func millis(since time.Time) int { return int(min(time.Since(since).Milliseconds
 // ring keeps the newest traces.
 type ring struct {
 	mu   sync.Mutex
-	kept []Diagnostics
+	kept []scoped
+}
+
+// scoped is a trace and whose call it was.
+type scoped struct {
+	caller.Scope
+	d Diagnostics
 }
 
 // ended keeps the trace of a call.
-func (b *Broker) ended(t *trace, err error) {
-	t.d.ElapsedMS, t.d.Category = millis(t.began), categoryOf(err)
+func (b *Broker) ended(scope caller.Scope, t *trace, err error) {
+	t.d.EndedAt, t.d.ElapsedMS, t.d.Category = b.Now(), millis(t.began), categoryOf(err)
 	b.traces.mu.Lock()
 	defer b.traces.mu.Unlock()
 	if len(b.traces.kept) == maxTraces {
 		b.traces.kept = append(b.traces.kept[:0], b.traces.kept[1:]...)
 	}
-	b.traces.kept = append(b.traces.kept, t.d)
+	b.traces.kept = append(b.traces.kept, scoped{scope, t.d})
 	b.Log.Debug("call ended", "tool", t.d.Tool, "category", t.d.Category, "elapsed_ms", t.d.ElapsedMS, "phases", len(t.d.Phases))
 }
 
-// Diagnostics lists the newest calls of this process, oldest first; at most
-// 256.
-func (b *Broker) Diagnostics() []Diagnostics {
+// Diagnostics lists the newest calls of the scope in this process, oldest
+// first; at most 256.
+func (b *Broker) Diagnostics(scope caller.Scope) []Diagnostics {
 	b.traces.mu.Lock()
 	defer b.traces.mu.Unlock()
-	return append([]Diagnostics(nil), b.traces.kept...)
+	var out []Diagnostics
+	for _, kept := range b.traces.kept {
+		if kept.Scope == scope {
+			out = append(out, kept.d)
+		}
+	}
+	return out
 }

@@ -291,14 +291,14 @@ func TestDiagnostics(t *testing.T) {
 		_, err = b.call(action.Act, map[string]any{"kind": "click", "expected_revision": marker, "ref": marker})
 	}
 	wantCode(t, err, fault.PageChanged)
-	kept := b.broker.Diagnostics()
+	kept := b.broker.Diagnostics(b.agent.Scope)
 	if len(kept) != 256 {
 		t.Fatalf("%d calls are kept", len(kept))
 	}
 	if _, err := b.call(action.Observe, struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	kept = b.broker.Diagnostics()
+	kept = b.broker.Diagnostics(b.agent.Scope)
 	last := kept[len(kept)-1]
 	var phases []string
 	for _, p := range last.Phases {

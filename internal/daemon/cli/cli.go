@@ -33,17 +33,18 @@ type commands struct {
 	Data    string           `help:"Folder that holds everything of one owner." default:"${data}" type:"path" env:"CHAPERONE_DATA"`
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
-	Up        upCommand        `cmd:"" help:"Start Chaperone for one owner and keep it running."`
-	Profile   profileCommand   `cmd:"" help:"Create, list, show, revoke and delete profiles."`
-	Signin    signinCommand    `cmd:"" help:"Sign in to a profile's website, unseen by any agent."`
-	Approvals approvalsCommand `cmd:"" help:"Decide what agents may do."`
-	Mcp       mcpCommand       `cmd:"" help:"Serve MCP over stdio for one agent, bound to one profile."`
-	Sessions  sessionsCommand  `cmd:"" help:"List and end agent sessions; make one for streamable HTTP."`
-	Devices   devicesCommand   `cmd:"" help:"List and revoke paired devices."`
-	Audit     auditCommand     `cmd:"" help:"Read the audit trail."`
-	Console   consoleCommand   `cmd:"" help:"Print an address that logs in to the console once."`
-	Stop      stopCommand      `cmd:"" help:"Stop every agent now: end sessions, void approvals, close browsers."`
-	Doctor    doctorCommand    `cmd:"" help:"Check this machine and say how to mend what is missing."`
+	Up          upCommand          `cmd:"" help:"Start Chaperone for one owner and keep it running."`
+	Profile     profileCommand     `cmd:"" help:"Create, list, show, revoke and delete profiles."`
+	Signin      signinCommand      `cmd:"" help:"Sign in to a profile's website, unseen by any agent."`
+	Approvals   approvalsCommand   `cmd:"" help:"Decide what agents may do."`
+	Mcp         mcpCommand         `cmd:"" help:"Serve MCP over stdio for one agent, bound to one profile."`
+	Sessions    sessionsCommand    `cmd:"" help:"List and end agent sessions; make one for streamable HTTP."`
+	Devices     devicesCommand     `cmd:"" help:"List and revoke paired devices."`
+	Audit       auditCommand       `cmd:"" help:"Read the audit trail."`
+	Diagnostics diagnosticsCommand `cmd:"" help:"Show where the newest calls of agents spent their time."`
+	Console     consoleCommand     `cmd:"" help:"Print an address that logs in to the console once."`
+	Stop        stopCommand        `cmd:"" help:"Stop every agent now: end sessions, void approvals, close browsers."`
+	Doctor      doctorCommand      `cmd:"" help:"Check this machine and say how to mend what is missing."`
 }
 
 // environment is what a command runs in.

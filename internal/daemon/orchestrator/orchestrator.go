@@ -117,7 +117,7 @@ func routes(c Config, address string, cases *owner.Owner, devices *access.Access
 	// Not under the name localhost: that is the sign-in surface's, which must
 	// never be sent the console's cookie.
 	guard := httpx.Guard{Hosts: []string{address}, Origins: []string{"http://" + address}}
-	api, err := ownerapi.New(ownerapi.Config{Owner: cases, Access: devices, Hub: hub, Guard: guard, Console: "http://" + address, Log: c.Log})
+	api, err := ownerapi.New(ownerapi.Config{Owner: cases, Access: devices, Calls: calls, Hub: hub, Guard: guard, Console: "http://" + address, Log: c.Log})
 	if err != nil {
 		return nil, err
 	}

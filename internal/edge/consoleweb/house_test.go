@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/app/access"
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
@@ -49,6 +50,10 @@ type noLeases struct{}
 
 func (noLeases) CloseSession(context.Context, caller.Scope, string) error { return nil }
 
+type noCalls struct{}
+
+func (noCalls) Diagnostics(caller.Scope) []broker.Diagnostics { return nil }
+
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, service: &fake.Service{World: &fake.World{}}, hub: notify.New()}
@@ -69,7 +74,7 @@ func newHouse(t *testing.T) *house {
 	name := h.server.Listener.Addr().String()
 	h.url = "http://" + name
 	guard := httpx.Guard{Hosts: []string{name}, Origins: []string{h.url}}
-	api, err := ownerapi.New(ownerapi.Config{Owner: h.owner, Access: h.access, Hub: h.hub, Console: h.url, Log: log, Guard: guard})
+	api, err := ownerapi.New(ownerapi.Config{Owner: h.owner, Access: h.access, Calls: noCalls{}, Hub: h.hub, Console: h.url, Log: log, Guard: guard})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,6 +154,11 @@ func (h *handler) ListAudit(ctx context.Context, r oas.ListAuditRequestObject) (
 	return oas.ListAudit200JSONResponse{Entries: each(list, auditView)}, err
 }
 
+func (h *handler) ListDiagnostics(_ context.Context, r oas.ListDiagnosticsRequestObject) (oas.ListDiagnosticsResponseObject, error) {
+	calls := h.Calls.Diagnostics(h.by.Scope)
+	return oas.ListDiagnostics200JSONResponse{Calls: each(calls[max(0, len(calls)-limit(r.Params.Limit)):], callView)}, nil
+}
+
 func (h *handler) Stop(ctx context.Context, _ oas.StopRequestObject) (oas.StopResponseObject, error) {
 	s, err := h.Owner.Stop(ctx, h.by)
 	return oas.Stop200JSONResponse{SessionsEnded: s.Sessions, ApprovalsCancelled: s.Approvals}, err

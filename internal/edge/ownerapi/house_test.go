@@ -16,6 +16,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/client"
 	"github.com/chaperone-agents/chaperone/internal/app/access"
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
@@ -48,6 +49,7 @@ type house struct {
 	service *fake.Service
 	access  *access.Access
 	owner   *owner.Owner
+	calls   ended
 	log     *buffer
 	ana     secret.Text // credential of an owner's device
 	api     *client.ClientWithResponses
@@ -66,9 +68,14 @@ type noLeases struct{}
 
 func (noLeases) CloseSession(context.Context, caller.Scope, string) error { return nil }
 
+// ended is what the calls of every scope left behind.
+type ended map[caller.Scope][]broker.Diagnostics
+
+func (e ended) Diagnostics(s caller.Scope) []broker.Diagnostics { return e[s] }
+
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, log: &buffer{}, service: &fake.Service{World: &fake.World{}}}
+	h := &house{t: t, log: &buffer{}, calls: ended{}, service: &fake.Service{World: &fake.World{}}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
 	if h.store, err = sqlite.Open(sqlite.Config{Path: filepath.Join(t.TempDir(), "data", "chaperone.db"), Log: log}); err != nil {
@@ -87,7 +94,7 @@ func newHouse(t *testing.T) *house {
 	h.host = server.Listener.Addr().String()
 	h.url = "http://" + h.host
 	server.Config.Handler, err = ownerapi.New(ownerapi.Config{
-		Owner: h.owner, Access: h.access, Hub: hub, Console: h.url, Log: log,
+		Owner: h.owner, Access: h.access, Calls: h.calls, Hub: hub, Console: h.url, Log: log,
 		Guard: httpx.Guard{Hosts: []string{h.host}, Origins: []string{h.url}},
 	})
 	if err != nil {

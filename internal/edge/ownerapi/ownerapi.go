@@ -1,4 +1,5 @@
-// Package ownerapi serves the owner API (API-01 to API-03, CER-02, VIEW-02):
+// Package ownerapi serves the owner API (API-01 to API-03, CER-02, OPD-03,
+// VIEW-02):
 // every request passes the listener's guard, the cross-origin check,
 // authentication and the contract before a handler sees it. Routes, types and
 // decoding are generated from api/openapi.yaml into oas.
@@ -20,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/chaperone-agents/chaperone/api"
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
@@ -37,10 +39,16 @@ type Access interface {
 	Login(ctx context.Context, code string) (secret.Text, error)
 }
 
+// Calls knows where the calls of agents spent their time; app/broker has it.
+type Calls interface {
+	Diagnostics(scope caller.Scope) []broker.Diagnostics
+}
+
 // Config of the owner API. Every member is needed.
 type Config struct {
 	Owner   *owner.Owner
 	Access  Access
+	Calls   Calls
 	Hub     *notify.Hub
 	Guard   httpx.Guard
 	Console string // origin of the console, such as http://127.0.0.1:8787
@@ -57,7 +65,7 @@ type server struct {
 
 // New serves /v1/ and /health/.
 func New(c Config) (http.Handler, error) {
-	if c.Owner == nil || c.Access == nil || c.Hub == nil || c.Console == "" || c.Log == nil || len(c.Guard.Hosts) == 0 {
+	if c.Owner == nil || c.Access == nil || c.Calls == nil || c.Hub == nil || c.Console == "" || c.Log == nil || len(c.Guard.Hosts) == 0 {
 		return nil, errors.New("ownerapi: the configuration is incomplete")
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(api.Document())
@@ -119,6 +127,7 @@ var operations = map[string]serve{
 	"beginConsoleSession": (*oas.ServerInterfaceWrapper).BeginConsoleSession,
 	"endConsoleSession":   (*oas.ServerInterfaceWrapper).EndConsoleSession,
 	"listAudit":           (*oas.ServerInterfaceWrapper).ListAudit,
+	"listDiagnostics":     (*oas.ServerInterfaceWrapper).ListDiagnostics,
 	"stop":                (*oas.ServerInterfaceWrapper).Stop,
 	"streamEvents":        (*oas.ServerInterfaceWrapper).StreamEvents,
 	"live":                (*oas.ServerInterfaceWrapper).Live,

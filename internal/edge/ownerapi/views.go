@@ -3,6 +3,7 @@ package ownerapi
 import (
 	"time"
 
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/edge/ownerapi/oas"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
@@ -64,6 +65,29 @@ func auditView(e audit.Entry) oas.AuditEntry {
 		Number: e.Number, At: e.At, Kind: string(e.Kind), Device: some(e.Device), Subject: some(e.Subject), Tool: some(e.Tool),
 		Digest: some(e.Digest), Code: some(e.Code), Detail: some(e.Detail),
 	}
+}
+
+func callView(d broker.Diagnostics) oas.CallDiagnostics {
+	v := oas.CallDiagnostics{
+		Version: d.Version, Tool: some(oas.CallDiagnosticsTool(d.Tool)), EndedAt: d.EndedAt, ElapsedMs: d.ElapsedMS, Truncated: d.Truncated, Phases: each(d.Phases, phaseView),
+	}
+	v.Outcome, v.Failure = outcomeView(d.Category)
+	return v
+}
+
+func phaseView(p broker.Span) oas.PhaseDiagnostics {
+	v := oas.PhaseDiagnostics{
+		Phase: oas.PhaseDiagnosticsPhase(p.Phase.String()), Placement: oas.PhaseDiagnosticsPlacement(p.Placement.String()), ElapsedMs: p.ElapsedMS,
+	}
+	v.Outcome, v.Failure = outcomeView(p.Category)
+	return v
+}
+
+func outcomeView(c broker.Category) (oas.PhaseOutcome, *oas.FailureCategory) {
+	if c == broker.NoFailure {
+		return oas.Succeeded, nil
+	}
+	return oas.Failed, some(oas.FailureCategory(c.String()))
 }
 
 // each maps a list; an empty list stays a list in JSON.

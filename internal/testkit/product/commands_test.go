@@ -117,6 +117,32 @@ func (f *follower) interrupt() {
 	}
 }
 
+// timings reads the diagnostics in both forms: the calls are there, and no
+// word of the page or of the question is (OPD-01 to OPD-03).
+func timings(t *testing.T, r *product.Running) {
+	t.Helper()
+	var read struct {
+		Calls []struct {
+			Tool, Outcome, Failure string
+			Phases                 []struct{ Phase string }
+		}
+	}
+	r.Must(&read, "diagnostics", "--json")
+	if len(read.Calls) != 2 || read.Calls[0].Tool != "browser.navigate" || read.Calls[0].Outcome != "succeeded" || len(read.Calls[0].Phases) < 5 ||
+		read.Calls[1].Tool != "browser.act" || read.Calls[1].Failure != "permission" {
+		t.Errorf("diagnostics: %+v", read)
+	}
+	both := product.Run(t, r.Data, "diagnostics").Out + product.Run(t, r.Data, "diagnostics", "--json").Out
+	if !strings.Contains(both, "dispatch") {
+		t.Errorf("diagnostics: %s", both)
+	}
+	for _, word := range []string{shopHost, "https:", "Send order", "revision", "e1"} {
+		if strings.Contains(both, word) {
+			t.Errorf("diagnostics have %q: %s", word, both)
+		}
+	}
+}
+
 // The owner's side of a day, from the command line: what arrives is seen while
 // it arrives, and whatever is ended ends for the agent at once (VIEW-02, PSM-11).
 func TestOwnersCommands(t *testing.T) {
@@ -167,6 +193,7 @@ func TestOwnersCommands(t *testing.T) {
 	for _, line := range []string{"profile list", "sessions list", "devices list", "audit tail", "profile show " + id} {
 		r.Must(nil, strings.Fields(line)...)
 	}
+	timings(t, r)
 	lines := product.Run(t, data, "audit", "tail", "--json", "--limit", "2").Out
 	for line := range strings.Lines(lines) {
 		if !json.Valid([]byte(line)) {

@@ -48,6 +48,27 @@ func (e ApprovalStatus) Valid() bool {
 	}
 }
 
+// Defines values for CallDiagnosticsTool.
+const (
+	BrowserAct      CallDiagnosticsTool = "browser.act"
+	BrowserNavigate CallDiagnosticsTool = "browser.navigate"
+	BrowserObserve  CallDiagnosticsTool = "browser.observe"
+)
+
+// Valid indicates whether the value is a known member of the CallDiagnosticsTool enum.
+func (e CallDiagnosticsTool) Valid() bool {
+	switch e {
+	case BrowserAct:
+		return true
+	case BrowserNavigate:
+		return true
+	case BrowserObserve:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CeremonyStatus.
 const (
 	CeremonyStatusAuthenticationRequired CeremonyStatus = "authentication_required"
@@ -87,6 +108,114 @@ func (e DeviceRole) Valid() bool {
 	case Agent:
 		return true
 	case Owner:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FailureCategory.
+const (
+	InvalidArguments FailureCategory = "invalid_arguments"
+	NotFound         FailureCategory = "not_found"
+	OutcomeUnknown   FailureCategory = "outcome_unknown"
+	OutputInvalid    FailureCategory = "output_invalid"
+	Permission       FailureCategory = "permission"
+	Transport        FailureCategory = "transport"
+	UpstreamError    FailureCategory = "upstream_error"
+)
+
+// Valid indicates whether the value is a known member of the FailureCategory enum.
+func (e FailureCategory) Valid() bool {
+	switch e {
+	case InvalidArguments:
+		return true
+	case NotFound:
+		return true
+	case OutcomeUnknown:
+		return true
+	case OutputInvalid:
+		return true
+	case Permission:
+		return true
+	case Transport:
+		return true
+	case UpstreamError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PhaseDiagnosticsPhase.
+const (
+	Acquire  PhaseDiagnosticsPhase = "acquire"
+	Await    PhaseDiagnosticsPhase = "await"
+	Dispatch PhaseDiagnosticsPhase = "dispatch"
+	Permit   PhaseDiagnosticsPhase = "permit"
+	Prepare  PhaseDiagnosticsPhase = "prepare"
+	Project  PhaseDiagnosticsPhase = "project"
+	Read     PhaseDiagnosticsPhase = "read"
+	Record   PhaseDiagnosticsPhase = "record"
+)
+
+// Valid indicates whether the value is a known member of the PhaseDiagnosticsPhase enum.
+func (e PhaseDiagnosticsPhase) Valid() bool {
+	switch e {
+	case Acquire:
+		return true
+	case Await:
+		return true
+	case Dispatch:
+		return true
+	case Permit:
+		return true
+	case Prepare:
+		return true
+	case Project:
+		return true
+	case Read:
+		return true
+	case Record:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PhaseDiagnosticsPlacement.
+const (
+	Database     PhaseDiagnosticsPlacement = "database"
+	Isolated     PhaseDiagnosticsPlacement = "isolated"
+	Orchestrator PhaseDiagnosticsPlacement = "orchestrator"
+)
+
+// Valid indicates whether the value is a known member of the PhaseDiagnosticsPlacement enum.
+func (e PhaseDiagnosticsPlacement) Valid() bool {
+	switch e {
+	case Database:
+		return true
+	case Isolated:
+		return true
+	case Orchestrator:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PhaseOutcome.
+const (
+	Failed    PhaseOutcome = "failed"
+	Succeeded PhaseOutcome = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the PhaseOutcome enum.
+func (e PhaseOutcome) Valid() bool {
+	switch e {
+	case Failed:
+		return true
+	case Succeeded:
 		return true
 	default:
 		return false
@@ -218,6 +347,29 @@ type BegunCeremony struct {
 	Status    CeremonyStatus `json:"status"`
 }
 
+// CallDiagnostics defines model for CallDiagnostics.
+type CallDiagnostics struct {
+	ElapsedMs int       `json:"elapsed_ms"`
+	EndedAt   time.Time `json:"ended_at"`
+
+	// Failure Present when the outcome is failed.
+	Failure *FailureCategory `json:"failure,omitempty"`
+	Outcome PhaseOutcome     `json:"outcome"`
+
+	// Phases In order of completion; nested phases overlap.
+	Phases []PhaseDiagnostics `json:"phases"`
+
+	// Tool Absent for a name that the agent made up.
+	Tool *CallDiagnosticsTool `json:"tool,omitempty"`
+
+	// Truncated Phases were left out.
+	Truncated bool `json:"truncated"`
+	Version   int  `json:"version"`
+}
+
+// CallDiagnosticsTool Absent for a name that the agent made up.
+type CallDiagnosticsTool string
+
 // Ceremony defines model for Ceremony.
 type Ceremony struct {
 	ExpiresAt time.Time      `json:"expires_at"`
@@ -261,11 +413,34 @@ type Error struct {
 	} `json:"error"`
 }
 
+// FailureCategory Present when the outcome is failed.
+type FailureCategory string
+
 // ID defines model for ID.
 type ID = string
 
 // Origins defines model for Origins.
 type Origins = []string
+
+// PhaseDiagnostics defines model for PhaseDiagnostics.
+type PhaseDiagnostics struct {
+	ElapsedMs int `json:"elapsed_ms"`
+
+	// Failure Present when the outcome is failed.
+	Failure   *FailureCategory          `json:"failure,omitempty"`
+	Outcome   PhaseOutcome              `json:"outcome"`
+	Phase     PhaseDiagnosticsPhase     `json:"phase"`
+	Placement PhaseDiagnosticsPlacement `json:"placement"`
+}
+
+// PhaseDiagnosticsPhase defines model for PhaseDiagnostics.Phase.
+type PhaseDiagnosticsPhase string
+
+// PhaseDiagnosticsPlacement defines model for PhaseDiagnostics.Placement.
+type PhaseDiagnosticsPlacement string
+
+// PhaseOutcome defines model for PhaseOutcome.
+type PhaseOutcome string
 
 // Profile defines model for Profile.
 type Profile struct {
@@ -365,6 +540,11 @@ type BeginConsoleSessionJSONBody struct {
 	Code string `json:"code"`
 }
 
+// ListDiagnosticsParams defines parameters for ListDiagnostics.
+type ListDiagnosticsParams struct {
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
@@ -453,6 +633,9 @@ type ServerInterface interface {
 	// RevokeDevice Refuse the device from its next request on.
 	// (DELETE /v1/devices/{fingerprint})
 	RevokeDevice(w http.ResponseWriter, r *http.Request, fingerprint string)
+	// ListDiagnostics Where the newest calls of this process spent their time, oldest first.
+	// (GET /v1/diagnostics)
+	ListDiagnostics(w http.ResponseWriter, r *http.Request, params ListDiagnosticsParams)
 	// StreamEvents Server-sent events; each says that something changed and up to which audit number.
 	// (GET /v1/events)
 	StreamEvents(w http.ResponseWriter, r *http.Request, params StreamEventsParams)
@@ -993,6 +1176,39 @@ func (siw *ServerInterfaceWrapper) RevokeDevice(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
+// ListDiagnostics operation middleware
+func (siw *ServerInterfaceWrapper) ListDiagnostics(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDiagnosticsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDiagnostics(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // StreamEvents operation middleware
 func (siw *ServerInterfaceWrapper) StreamEvents(w http.ResponseWriter, r *http.Request) {
 
@@ -1188,6 +1404,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/v1/console-session", wrapper.EndConsoleSession)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/console-session", wrapper.BeginConsoleSession)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/audit", wrapper.ListAudit)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/diagnostics", wrapper.ListDiagnostics)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/stop", wrapper.Stop)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/events", wrapper.StreamEvents)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/health/live", wrapper.Live)
@@ -2054,6 +2271,47 @@ func (response RevokeDevicedefaultJSONResponse) VisitRevokeDeviceResponse(w http
 	return err
 }
 
+type ListDiagnosticsRequestObject struct {
+	Params ListDiagnosticsParams
+}
+
+type ListDiagnosticsResponseObject interface {
+	VisitListDiagnosticsResponse(w http.ResponseWriter) error
+}
+
+type ListDiagnostics200JSONResponse struct {
+	Calls []CallDiagnostics `json:"calls"`
+}
+
+func (response ListDiagnostics200JSONResponse) VisitListDiagnosticsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDiagnosticsdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListDiagnosticsdefaultJSONResponse) VisitListDiagnosticsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type StreamEventsRequestObject struct {
 	Params StreamEventsParams
 }
@@ -2231,6 +2489,9 @@ type StrictServerInterface interface {
 	// RevokeDevice Refuse the device from its next request on.
 	// (DELETE /v1/devices/{fingerprint})
 	RevokeDevice(ctx context.Context, request RevokeDeviceRequestObject) (RevokeDeviceResponseObject, error)
+	// ListDiagnostics Where the newest calls of this process spent their time, oldest first.
+	// (GET /v1/diagnostics)
+	ListDiagnostics(ctx context.Context, request ListDiagnosticsRequestObject) (ListDiagnosticsResponseObject, error)
 	// StreamEvents Server-sent events; each says that something changed and up to which audit number.
 	// (GET /v1/events)
 	StreamEvents(ctx context.Context, request StreamEventsRequestObject) (StreamEventsResponseObject, error)
@@ -2860,6 +3121,32 @@ func (sh *strictHandler) RevokeDevice(w http.ResponseWriter, r *http.Request, fi
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(RevokeDeviceResponseObject); ok {
 		if err := validResponse.VisitRevokeDeviceResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDiagnostics operation middleware
+func (sh *strictHandler) ListDiagnostics(w http.ResponseWriter, r *http.Request, params ListDiagnosticsParams) {
+	var request ListDiagnosticsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDiagnostics(ctx, request.(ListDiagnosticsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDiagnostics")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDiagnosticsResponseObject); ok {
+		if err := validResponse.VisitListDiagnosticsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
