@@ -149,6 +149,19 @@ func (p *page) closed() {
 	}
 }
 
+// ends says what ends the connection. The other side may have hung up before
+// it has read all of it, so a write that fails is an ending too; one that
+// hangs is not.
+func (p *page) ends(s string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	defer cancel()
+	if err := p.conn.Write(ctx, websocket.MessageText, []byte(s)); err != nil && ctx.Err() != nil {
+		p.t.Fatal("the connection neither takes the message nor ends")
+	}
+	p.closed()
+}
+
 func (p *page) claim(capability string) message {
 	p.t.Helper()
 	p.say(`{"capability":"` + capability + `"}`)
@@ -282,8 +295,7 @@ func TestFailedEvents(t *testing.T) {
 		t.Errorf("%d events arrived", len(in))
 	}
 	for _, bad := range []string{`{"seq":4,"event":{"kind":"text","text":"a","extra":1}}`, `{"eval":"1"}`, `{"seq":-1,"event":{"kind":"key","key":"Tab"}}`, strings.Repeat("x", 70<<10)} {
-		p.say(bad)
-		p.closed()
+		p.ends(bad)
 		p = r.dial(address)
 		next = p.claim(next).Capability
 	}
