@@ -1,6 +1,6 @@
 // Package store is the port to the orchestrator's metadata: profiles,
-// sign-ins, agent sessions, approvals, invocations, devices and the audit
-// trail. It holds no session material and no key (META-01). Every statement
+// sign-ins, agent sessions, approvals, invocations, images, devices and the
+// audit trail. It holds no session material and no key (META-01). Every statement
 // carries tenant and principal; a row of another scope behaves exactly as an
 // absent one (META-04, PSM-11).
 package store
@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
@@ -101,6 +102,13 @@ type Tx interface {
 	FinishInvocation(run.Invocation) error
 	RunningInvocations(limit int) ([]run.Invocation, error)
 	Invocations(sessionID string, limit int) ([]run.Invocation, error)
+
+	InsertImage(artifact.Image) error
+	Image(id string) (artifact.Image, error)
+	// Images lists those of one session, or all when sessionID is empty.
+	Images(sessionID string, limit int) ([]artifact.Image, error)
+	DeleteImage(id string) error
+	ImageUse() (artifact.Use, error) // by the scope, expired ones included
 
 	InsertDevice(device.Device) error
 	// Devices lists those that can still authenticate only when live is true:

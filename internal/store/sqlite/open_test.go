@@ -308,7 +308,7 @@ func TestSchemaRefuses(t *testing.T) {
 	var tables, scoped int
 	err := db.QueryRow(`SELECT count(*), sum((SELECT count(*) FROM pragma_table_info(m.name) WHERE name IN ('tenant_id', 'principal_id') AND "notnull") = 2)
 		FROM sqlite_schema m WHERE type = 'table' AND name NOT LIKE 'goose%' AND name NOT LIKE 'sqlite%'`).Scan(&tables, &scoped)
-	if err != nil || tables != 7 || scoped != tables {
+	if err != nil || tables != 8 || scoped != tables {
 		t.Errorf("%d of %d tables carry the scope (%v)", scoped, tables, err)
 	}
 }

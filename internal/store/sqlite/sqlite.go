@@ -37,7 +37,7 @@ type pool struct {
 // statements lists every statement; one that is not listed cannot be run.
 func statements() []string {
 	return slices.Concat(profileStatements(), ceremonyStatements(), sessionStatements(), approvalStatements(),
-		invocationStatements(), deviceStatements(), auditStatements(), scopeStatements())
+		invocationStatements(), imageStatements(), deviceStatements(), auditStatements(), scopeStatements())
 }
 
 func (p *pool) prepare() error {

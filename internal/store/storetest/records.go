@@ -6,6 +6,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
 	"github.com/chaperone-agents/chaperone/internal/rules/profile"
@@ -221,6 +222,33 @@ func oneInvocationPerApproval(p *probe) {
 		p.is("second call", tx.InsertInvocation(second), store.ErrExists)
 		p.ok("finish", tx.FinishInvocation(finished(first)))
 		p.is("second call after the first finished", tx.InsertInvocation(second), store.ErrExists)
+	})
+}
+
+func images(p *probe) {
+	one, other := newSession(mine, ""), newSession(mine, "")
+	first, second, third := newImage(one), newImage(one), newImage(other)
+	second.Type, second.Size = artifact.JPEG, artifact.MaxSize
+	p.write(func(tx store.Tx) {
+		p.ok("insert", tx.InsertSession(one))
+		p.ok("insert", tx.InsertSession(other))
+		got(p, "use of nothing", artifact.Use{})(tx.ImageUse())
+		for _, i := range []artifact.Image{first, second, third} {
+			p.ok("insert", tx.InsertImage(i))
+		}
+		p.is("insert of the same id", tx.InsertImage(first), store.ErrExists)
+	})
+	p.is("insert without a session", p.store.Tx(p.ctx, mine, func(tx store.Tx) error { return tx.InsertImage(newImage(newSession(mine, ""))) }), store.ErrAbsent)
+	p.write(func(tx store.Tx) {
+		got(p, "image", second)(tx.Image(second.ID))
+		absent[artifact.Image](p, "unknown image")(tx.Image(ident.New()))
+		got(p, "images of a session", []artifact.Image{second, first})(tx.Images(one.ID, 10))
+		got(p, "all images", []artifact.Image{third, second, first})(tx.Images("", 10))
+		got(p, "use", artifact.Use{Images: 3, Bytes: first.Size + second.Size + third.Size})(tx.ImageUse())
+		p.ok("delete", tx.DeleteImage(second.ID))
+		p.is("delete again", tx.DeleteImage(second.ID), store.ErrAbsent)
+		absent[artifact.Image](p, "deleted image")(tx.Image(second.ID))
+		got(p, "use afterwards", artifact.Use{Images: 2, Bytes: first.Size + third.Size})(tx.ImageUse())
 	})
 }
 

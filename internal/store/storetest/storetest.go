@@ -16,6 +16,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
@@ -75,6 +76,7 @@ func Cases() []Case {
 		{"approvals are listed by session and status", approvalLists},
 		{"REL-01 an invocation finishes once and keeps its watermark", invocations},
 		{"GATE-07 an approval authorizes one invocation", oneInvocationPerApproval},
+		{"UPL-06 images are kept whole, listed, counted and deleted", images},
 		{"AIP-59 devices are found by fingerprint and revoked for good", devices},
 		{"audit numbers grow by one without gaps", auditNumbers},
 		{"audit numbers have no gaps under concurrent writers", auditConcurrent},
@@ -220,6 +222,11 @@ func newApproval(s run.Session) approval.Approval {
 func newInvocation(s run.Session) run.Invocation {
 	return run.Invocation{Scope: s.Scope, ID: ident.New(), SessionID: s.ID, Tool: action.Act, Digest: ident.Hex(32),
 		Outcome: run.Running, StartedAt: start, EffectSentAt: at(1)}
+}
+
+func newImage(s run.Session) artifact.Image {
+	return artifact.Image{Scope: s.Scope, ID: ident.New(), SessionID: s.ID, Origin: artifact.Attached, Type: artifact.WebP, Size: 4_321,
+		Width: 640, Height: 480, SHA256: ident.Hex(32), CreatedAt: start, ExpiresAt: at(1440)}
 }
 
 func newDevice(scope caller.Scope) device.Device {

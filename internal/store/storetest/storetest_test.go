@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
@@ -261,6 +262,31 @@ func (b millis) InsertSession(s run.Session) error {
 	return b.Tx.InsertSession(s)
 }
 
+type anyScopeImage struct {
+	store.Tx
+	inner store.Store
+}
+
+func (b anyScopeImage) Image(id string) (artifact.Image, error) {
+	i, err := b.Tx.Image(id)
+	return elsewhere(b.inner, i, err, func(tx store.Tx) (artifact.Image, error) { return tx.Image(id) })
+}
+
+type miscounts struct{ store.Tx }
+
+func (b miscounts) ImageUse() (artifact.Use, error) {
+	u, err := b.Tx.ImageUse()
+	u.Images = min(u.Images, 1)
+	return u, err
+}
+
+type keepsImages struct{ store.Tx }
+
+func (b keepsImages) DeleteImage(id string) error {
+	_, err := b.Tx.Image(id)
+	return err
+}
+
 type upgrades struct{ store.Tx }
 
 func (b upgrades) InsertSession(s run.Session) error {
@@ -292,6 +318,9 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"lets an approval authorize twice", "authorizes one invocation", plain(func(tx store.Tx) store.Tx { return reusedApproval{tx} })},
 		{"finishes an invocation twice", "finishes once", plain(func(tx store.Tx) store.Tx { return finishesTwice{tx} })},
 		{"forgets the watermark", "finishes once", plain(func(tx store.Tx) store.Tx { return forgetsWatermark{tx} })},
+		{"reads images of any scope", "another scope's records", faulty{wrap: func(s store.Store, _ caller.Scope, tx store.Tx) store.Tx { return anyScopeImage{tx, s} }}},
+		{"counts one session's images only", "UPL-06", plain(func(tx store.Tx) store.Tx { return miscounts{tx} })},
+		{"keeps deleted images", "UPL-06", plain(func(tx store.Tx) store.Tx { return keepsImages{tx} })},
 		{"forgets revocations", "devices", plain(func(tx store.Tx) store.Tx { return forgetsRevocation{tx} })},
 		{"lists revoked devices as live", "devices", plain(func(tx store.Tx) store.Tx { return listsRevoked{tx} })},
 		{"renumbers the audit", "grow by one", plain(func(tx store.Tx) store.Tx { return renumbers{tx} })},

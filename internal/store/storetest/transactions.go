@@ -9,6 +9,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
@@ -87,13 +88,14 @@ type everything struct {
 	session    run.Session
 	approval   approval.Approval
 	invocation run.Invocation
+	image      artifact.Image
 	device     device.Device
 }
 
 func newEverything(scope caller.Scope) everything {
 	e := everything{profile: bound(scope), device: newDevice(scope)}
 	e.ceremony, e.session = newCeremony(e.profile), newSession(scope, e.profile.ID)
-	e.approval, e.invocation = newApproval(e.session), newInvocation(e.session)
+	e.approval, e.invocation, e.image = newApproval(e.session), newInvocation(e.session), newImage(e.session)
 	return e
 }
 
@@ -103,6 +105,7 @@ func (e everything) insert(p *probe, tx store.Tx) {
 	p.ok("insert session", tx.InsertSession(e.session))
 	p.ok("insert approval", tx.InsertApproval(e.approval))
 	p.ok("insert invocation", tx.InsertInvocation(e.invocation))
+	p.ok("insert image", tx.InsertImage(e.image))
 	p.ok("insert device", tx.InsertDevice(e.device))
 	_, err := tx.Append(newEntry(e.profile.Scope, "subject"))
 	p.ok("append", err)
@@ -116,6 +119,7 @@ func (e everything) present(p *probe) {
 		got(p, "session", e.session)(tx.Session(e.session.ID))
 		got(p, "approval", e.approval)(tx.Approval(e.approval.ID))
 		got(p, "invocations", []run.Invocation{e.invocation})(tx.Invocations(e.session.ID, 10))
+		got(p, "image", e.image)(tx.Image(e.image.ID))
 		got(p, "devices", []device.Device{e.device})(tx.Devices(false, 10))
 	})
 }
@@ -138,6 +142,10 @@ func (e everything) absent(p *probe, scope caller.Scope) {
 		got[[]approval.Approval](p, "approvals of the session", nil)(tx.Approvals(e.session.ID, 10))
 		got[[]run.Invocation](p, "invocations", nil)(tx.Invocations(e.session.ID, 10))
 		got[[]run.Invocation](p, "running invocations", nil)(tx.RunningInvocations(10))
+		absent[artifact.Image](p, "image")(tx.Image(e.image.ID))
+		got[[]artifact.Image](p, "images", nil)(tx.Images("", 10))
+		got[[]artifact.Image](p, "images of the session", nil)(tx.Images(e.session.ID, 10))
+		got(p, "use by images", artifact.Use{})(tx.ImageUse())
 		got[[]device.Device](p, "devices", nil)(tx.Devices(false, 10))
 		got[[]device.Device](p, "live devices", nil)(tx.Devices(true, 10))
 		got[[]audit.Entry](p, "audit", nil)(tx.Audit(0, 10))
@@ -165,18 +173,20 @@ func isolation(p *probe) {
 			i := finished(e.invocation)
 			i.Scope = scope
 			p.is("finish invocation", tx.FinishInvocation(i), store.ErrAbsent)
+			p.is("delete image", tx.DeleteImage(e.image.ID), store.ErrAbsent)
 			p.is("revoke device", tx.RevokeDevice(e.device.Fingerprint, at(1)), store.ErrAbsent)
 			p.is("see device", tx.SeenDevice(e.device.Fingerprint, at(1)), store.ErrAbsent)
 		})
 		e.present(p)
 
 		// Nor can a record be hung on another scope's parent.
-		c, a, i := e.ceremony, newApproval(e.session), newInvocation(e.session)
-		c.ID, c.Scope, a.Scope, i.Scope = ident.New(), scope, scope, scope
+		c, a, i, m := e.ceremony, newApproval(e.session), newInvocation(e.session), newImage(e.session)
+		c.ID, c.Scope, a.Scope, i.Scope, m.Scope = ident.New(), scope, scope, scope, scope
 		for what, insert := range map[string]func(store.Tx) error{
 			"ceremony":   func(tx store.Tx) error { return tx.InsertCeremony(c) },
 			"approval":   func(tx store.Tx) error { return tx.InsertApproval(a) },
 			"invocation": func(tx store.Tx) error { return tx.InsertInvocation(i) },
+			"image":      func(tx store.Tx) error { return tx.InsertImage(m) },
 		} {
 			p.is(what+" of another scope's parent", p.store.Tx(p.ctx, scope, insert), store.ErrAbsent)
 		}
@@ -205,6 +215,7 @@ func foreignRecords(p *probe) {
 		p.is("update approval", tx.UpdateApproval(e.approval, e.approval.Status), store.ErrAbsent)
 		p.is("insert invocation", tx.InsertInvocation(newInvocation(e.session)), store.ErrAbsent)
 		p.is("finish invocation", tx.FinishInvocation(finished(e.invocation)), store.ErrAbsent)
+		p.is("insert image", tx.InsertImage(newImage(e.session)), store.ErrAbsent)
 		p.is("insert device", tx.InsertDevice(newDevice(foreign[0])), store.ErrAbsent)
 		_, err := tx.Append(newEntry(foreign[0], "x"))
 		p.is("append", err, store.ErrAbsent)
@@ -317,6 +328,7 @@ func limits(p *probe) {
 			"approvals":   func(tx store.Tx) error { _, err := tx.Approvals("", n); return err },
 			"running":     func(tx store.Tx) error { _, err := tx.RunningInvocations(n); return err },
 			"invocations": func(tx store.Tx) error { _, err := tx.Invocations(ident.New(), n); return err },
+			"images":      func(tx store.Tx) error { _, err := tx.Images("", n); return err },
 			"devices":     func(tx store.Tx) error { _, err := tx.Devices(false, n); return err },
 			"audit":       func(tx store.Tx) error { _, err := tx.Audit(0, n); return err },
 			"tail":        func(tx store.Tx) error { _, err := tx.AuditTail(n); return err },
