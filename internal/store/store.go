@@ -38,6 +38,11 @@ type Store interface {
 	// transaction is durable (synced) when Tx returns nil, and has no effect
 	// when it returns an error.
 	Tx(ctx context.Context, scope caller.Scope, fn func(Tx) error) error
+	// Note is Tx without the wait for the disk, for what may be lost: every
+	// later transaction sees it, the end of the process does not undo it, and
+	// the next Tx makes it durable. A machine that stops before that may lose
+	// it, whole, with every Note after it and nothing else.
+	Note(ctx context.Context, scope caller.Scope, fn func(Tx) error) error
 	// View runs fn on a consistent snapshot for the scope; writes fail.
 	View(ctx context.Context, scope caller.Scope, fn func(Tx) error) error
 	// Device finds a device by fingerprint in any scope, for authentication

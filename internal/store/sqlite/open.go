@@ -156,6 +156,7 @@ func mark(path string) error {
 func (s *Store) open(path string) error {
 	var err error
 	// FULL syncs the log at every commit: a transaction that returned is on disk.
+	// A note lowers it for itself (kind.level).
 	if s.write.db, err = sql.Open("sqlite", dsn(path, []string{"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"})); err != nil {
 		return err
 	}

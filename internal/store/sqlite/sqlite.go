@@ -3,7 +3,7 @@
 //
 // One connection writes and a few read. A write transaction takes the write
 // lock when it begins (BEGIN IMMEDIATE), so transactions are serialised, and it
-// is synced to disk when it returns. All SQL is in the files named after
+// is synced to disk when it returns, unless it is a note. All SQL is in the files named after
 // their records; the scope is the first two parameters of every statement and
 // is bound in one place, so that no statement can be run without it.
 package sqlite
@@ -54,15 +54,38 @@ func (p *pool) prepare() error {
 
 // Tx implements store.Store.
 func (s *Store) Tx(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
-	return s.write.run(ctx, scope, false, fn)
+	return s.write.run(ctx, scope, synced, fn)
+}
+
+// Note implements store.Store.
+func (s *Store) Note(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	return s.write.run(ctx, scope, noted, fn)
 }
 
 // View implements store.Store.
 func (s *Store) View(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
-	return s.read.run(ctx, scope, true, fn)
+	return s.read.run(ctx, scope, reading, fn)
 }
 
-func (p *pool) run(ctx context.Context, scope caller.Scope, readOnly bool, fn func(store.Tx) error) error {
+// kind is what a transaction may do, and what its commit waits for.
+type kind int
+
+const (
+	reading kind = iota
+	synced       // waits for the disk
+	noted        // does not: the log is synced by the next commit that does, and always before it is folded into the file
+)
+
+// level is the statement before a transaction that writes. It names the level
+// every time, so that none depends on what the one before it left behind.
+func (k kind) level() string {
+	if k == noted {
+		return "PRAGMA synchronous = NORMAL"
+	}
+	return "PRAGMA synchronous = FULL"
+}
+
+func (p *pool) run(ctx context.Context, scope caller.Scope, k kind, fn func(store.Tx) error) error {
 	if !scope.Valid() {
 		return errors.New("sqlite: the scope is not valid")
 	}
@@ -74,12 +97,17 @@ func (p *pool) run(ctx context.Context, scope caller.Scope, readOnly bool, fn fu
 	// The driver never sees the caller's cancellation: a commit that it
 	// interrupts could have happened all the same.
 	whole := context.WithoutCancel(ctx)
-	begun, err := conn.BeginTx(whole, &sql.TxOptions{ReadOnly: readOnly})
+	if k != reading {
+		if _, err := conn.ExecContext(whole, k.level()); err != nil {
+			return translate(err)
+		}
+	}
+	begun, err := conn.BeginTx(whole, &sql.TxOptions{ReadOnly: k == reading})
 	if err != nil {
 		return translate(err)
 	}
 	defer begun.Rollback() // also when fn panics; does nothing after Commit
-	t := &tx{ctx: whole, cancelled: ctx.Err, sql: begun, statements: p.statements, scope: scope, readOnly: readOnly}
+	t := &tx{ctx: whole, cancelled: ctx.Err, sql: begun, statements: p.statements, scope: scope, readOnly: k == reading}
 	if err := fn(t); err != nil {
 		return err
 	}

@@ -86,6 +86,7 @@ func Cases() []Case {
 		{"a panic leaves nothing", rollbackOnPanic},
 		{"a failure inside cannot be committed over", brokenStaysBroken},
 		{"a cancelled transaction leaves nothing", cancelled},
+		{"a note is a transaction: seen at once, whole or not at all", notes},
 		{"View is a snapshot and refuses writes", views},
 		{"lists have limits and are newest first", limits},
 		{"scopes that own something are listed", scopes},

@@ -31,6 +31,14 @@ type faulty struct {
 	store.Store
 	wrap   func(inner store.Store, scope caller.Scope, tx store.Tx) store.Tx
 	around func(inner store.Store, ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error
+	note   func(inner store.Store, ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error
+}
+
+func (f faulty) Note(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	if f.note != nil {
+		return f.note(f.Store, ctx, scope, fn)
+	}
+	return f.Store.Note(ctx, scope, f.wrapped(scope, fn))
 }
 
 func (f faulty) Tx(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
@@ -332,6 +340,10 @@ func TestBrokenStoresAreCaught(t *testing.T) {
 		{"moves every session to the newest tools", "sessions are kept whole", plain(func(tx store.Tx) store.Tx { return upgrades{tx} })},
 		{"keeps what a failed transaction wrote", "a failed transaction", faulty{around: keepsFailed}},
 		{"keeps what a panicking transaction wrote", "a panic", faulty{around: keepsPanicked}},
+		{"keeps what a failed note wrote", "a note", faulty{note: keepsFailed}},
+		{"takes no notes", "a note", faulty{note: takesNone}},
+		{"puts notes off", "a note", faulty{note: putsOff}},
+		{"notes after cancellation", "a note", faulty{note: ignoresCancellation}},
 		{"commits after cancellation", "a cancelled transaction", faulty{around: ignoresCancellation}},
 		{"commits over a failure", "a failure inside", faulty{around: swallows}},
 	} {
@@ -362,6 +374,14 @@ func keepsFailed(s store.Store, ctx context.Context, scope caller.Scope, fn func
 	var failed error
 	err := s.Tx(ctx, scope, func(tx store.Tx) error { failed = fn(tx); return nil })
 	return errors.Join(failed, err)
+}
+
+func takesNone(store.Store, context.Context, caller.Scope, func(store.Tx) error) error { return nil }
+
+// putsOff writes a note down when the next transaction has long begun.
+func putsOff(s store.Store, ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	time.AfterFunc(20*time.Millisecond, func() { _ = s.Note(ctx, scope, fn) })
+	return nil
 }
 
 func keepsPanicked(s store.Store, ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {

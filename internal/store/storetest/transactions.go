@@ -237,6 +237,49 @@ func rollback(p *probe) {
 	e.present(p)
 }
 
+// notes: but for the wait, Note is Tx, and the two are serialised together.
+func notes(p *probe) {
+	note := func(ctx context.Context, e audit.Entry, after error) error {
+		return p.store.Note(ctx, mine, func(tx store.Tx) error {
+			_, err := tx.Append(e)
+			return errors.Join(err, after)
+		})
+	}
+	p.append(mine, 1, "a")
+	p.ok("note", note(p.ctx, newEntry(mine, "b"), nil))
+	p.view(mine, func(tx store.Tx) { names(p, "at once", subject, "1 a", "2 b")(tx.Audit(0, 10)) })
+	failed := errors.New("at the end")
+	p.is("note", note(p.ctx, newEntry(mine, "never"), failed), failed)
+	p.append(mine, 3, "c")
+	ended, cancel := context.WithCancel(p.ctx)
+	cancel()
+	p.is("note after the end", note(ended, newEntry(mine, "too late"), nil), context.Canceled)
+
+	const writers, each = 4, 5
+	var all sync.WaitGroup
+	errs := make(chan error, 2*writers*each)
+	for range writers {
+		all.Go(func() {
+			for range each {
+				errs <- note(p.ctx, newEntry(mine, "n"), nil)
+				errs <- p.store.Tx(p.ctx, mine, func(tx store.Tx) error { _, err := tx.Append(newEntry(mine, "t")); return err })
+			}
+		})
+	}
+	all.Wait()
+	for range 2 * writers * each {
+		p.ok("append", <-errs)
+	}
+	p.view(mine, func(tx store.Tx) {
+		entries, err := tx.Audit(0, 200)
+		p.ok("audit", err)
+		p.same("entries", len(entries), 3+2*writers*each)
+		for i, e := range entries {
+			p.same("number", e.Number, int64(i+1))
+		}
+	})
+}
+
 func rollbackOnPanic(p *probe) {
 	e := newEverything(mine)
 	var recovered any
