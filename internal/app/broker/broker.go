@@ -116,21 +116,23 @@ func (b *Broker) Call(ctx context.Context, c caller.Caller, tool action.Tool, ar
 
 func (b *Broker) call(ctx context.Context, t *trace, c caller.Caller, tool action.Tool, arguments json.RawMessage, onWait func(Pending)) (projection.View, error) {
 	done := t.start(PhasePrepare, Orchestrator)
-	set, err := b.Contract(ctx, c)
+	begun, err := b.begun(ctx, c)
 	if err != nil {
 		return projection.View{}, done(err)
 	}
-	request, err := action.PrepareFor(set, tool, arguments)
-	if err != nil {
-		return projection.View{}, done(err)
-	}
-	bound, err := b.binding(ctx, c)
+	request, err := action.PrepareFor(begun.Contract, tool, arguments)
 	if done(err) != nil {
 		return projection.View{}, err
 	}
-	decision := policy.Decide(request, bound.session.Origins)
+	decision := policy.Decide(request, begun.Origins)
+	if decision.Verdict == policy.Allow {
+		return b.dispatch(ctx, t, c, request, decision)
+	}
+	bound, err := b.binding(ctx, c)
+	if err != nil {
+		return projection.View{}, err
+	}
 	switch decision.Verdict {
-	case policy.Allow:
 	case policy.Ask:
 		done := t.start(PhaseAwait, Orchestrator)
 		if err := done(b.await(ctx, c, bound, request, onWait)); err != nil {
@@ -141,6 +143,24 @@ func (b *Broker) call(ctx context.Context, t *trace, c caller.Caller, tool actio
 		return projection.View{}, decision.Refusal
 	}
 	return b.dispatch(ctx, t, c, request, decision)
+}
+
+// begun is what a session began with and keeps: its tools and its origins. It
+// is read once; whether the session may still act is for dispatch to ask.
+func (b *Broker) begun(ctx context.Context, c caller.Caller) (run.Session, error) {
+	if c.Role != caller.Agent || c.Session == "" {
+		return run.Session{}, fault.New(fault.Forbidden, "Only an agent session can call tools. Nothing was done.")
+	}
+	b.mu.Lock()
+	s := b.sessions[c.Session]
+	b.mu.Unlock()
+	if s != nil && s.caller.Scope == c.Scope {
+		if begun := s.begun.Load(); begun != nil {
+			return *begun, nil
+		}
+	}
+	bound, err := b.binding(ctx, c)
+	return bound.session, err
 }
 
 // binding is what a session stands for at this moment.
@@ -213,6 +233,7 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 	if err != nil {
 		return projection.View{}, err
 	}
+	s.begun.Store(&bound.session)
 	done := t.start(PhaseAcquire, Isolated)
 	held, err := b.hold(ctx, s, bound)
 	if done(err) != nil {
@@ -370,12 +391,14 @@ func said(code fault.Code) bool {
 }
 
 // record stores an outcome. It outlives the caller's context: a call that was
-// cancelled has an outcome too.
+// cancelled has an outcome too. It is a note: a machine that stops before it is
+// on disk loses the record of a read, or leaves a call whose intent is there
+// and whose outcome is not, which Recover calls uncertain (REL-01).
 func (b *Broker) record(ctx context.Context, c caller.Caller, i run.Invocation, kind audit.Kind) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	i.FinishedAt = b.Now()
-	err := b.Store.Tx(ctx, c.Scope, func(tx store.Tx) error {
+	err := b.Store.Note(ctx, c.Scope, func(tx store.Tx) error {
 		finish := tx.FinishInvocation
 		if i.Tool == action.Observe {
 			finish = tx.InsertInvocation

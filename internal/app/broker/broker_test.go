@@ -330,6 +330,10 @@ func (f faulty) Tx(ctx context.Context, scope caller.Scope, fn func(store.Tx) er
 	return f.Store.Tx(ctx, scope, func(tx store.Tx) error { return fn(f.wrap(tx)) })
 }
 
+func (f faulty) Note(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	return f.Store.Note(ctx, scope, func(tx store.Tx) error { return fn(f.wrap(tx)) })
+}
+
 type forgetsUse struct{ store.Tx }
 
 func (f forgetsUse) UpdateApproval(a approval.Approval, expected approval.Status) error {

@@ -103,7 +103,7 @@ func TestInputThatLedNowhereIsNotRepeated(t *testing.T) {
 	}
 }
 
-// broken fails the n-th write transaction and all later ones, as a full disk does.
+// broken fails the n-th write and all later ones, as a full disk does.
 type broken struct {
 	store.Store
 	left int
@@ -114,6 +114,13 @@ func (s *broken) Tx(ctx context.Context, scope caller.Scope, fn func(store.Tx) e
 		return store.ErrUnavailable
 	}
 	return s.Store.Tx(ctx, scope, fn)
+}
+
+func (s *broken) Note(ctx context.Context, scope caller.Scope, fn func(store.Tx) error) error {
+	if s.left--; s.left < 0 {
+		return store.ErrUnavailable
+	}
+	return s.Store.Note(ctx, scope, fn)
 }
 
 // ACC-02, GATE-05: what cannot be written down is not done.

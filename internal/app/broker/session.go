@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
@@ -16,6 +17,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 	"github.com/chaperone-agents/chaperone/internal/rules/projection"
+	"github.com/chaperone-agents/chaperone/internal/rules/run"
 )
 
 // session is what the broker remembers of an agent session while it runs: the
@@ -23,6 +25,7 @@ import (
 type session struct {
 	caller caller.Caller
 	turn   chan struct{} // holds one token: the right to dispatch
+	begun  atomic.Pointer[run.Session]
 
 	lease   browser.Lease // zero when there is none; guarded by turn
 	attempt int           // of the next lease; guarded by turn
