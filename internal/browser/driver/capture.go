@@ -142,12 +142,13 @@ func (p *Page) document(revision string, seen *sight, what plan) (observe.Docume
 		States: make(map[string]observe.State, len(w.entries)), Frames: w.frames, Unread: slices.Compact(slices.Sorted(slices.Values(w.unread))),
 	}
 	shown := view{targets: make(map[int]place, len(w.entries))}
+	tell := newTeller(u)
 	for i, e := range w.entries {
 		number := p.number(e.world, e.Number)
 		shown.targets[number] = place{e.world, e.Number, e.at}
 		ref := revision + ":" + strconv.Itoa(number)
 		d.Elements[i] = observe.Element{Ref: ref, Role: e.Role, Name: e.Name, Disabled: e.Disabled, Checked: e.Checked}
-		d.Facts[ref] = observe.Facts{FieldKind: observe.FieldKind(e.FieldKind), Text: e.Text, Context: e.Context}
+		d.Facts[ref] = tell.facts(e.Entry)
 		if e.State.Frame = e.frame; !e.State.Empty() {
 			d.States[ref] = e.State
 		}

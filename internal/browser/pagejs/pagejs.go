@@ -19,8 +19,8 @@ import (
 var files embed.FS
 
 // order is the order in which the files see each other.
-var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras", "likeness",
-	"observe", "target", "guard", "edit", "draft", "settle", "challenge", "storage"}
+var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras", "facts", "likeness",
+	"observe", "target", "guard", "edit", "draft", "upload", "settle", "challenge", "storage"}
 
 // Function is a function of the kit.
 type Function string
@@ -69,7 +69,7 @@ func Source() string {
 		b.Write(body)
 	}
 	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, names, forget, locate, aim, disarm, focusFor, prepare, fill, choose, confirmText, confirmChecked, keepDraft,\n" +
-		"  quiet, ready, challenge, readStorage, writeStorage, hasStorage });\n})()")
+		"  quiet, ready, receiver, receives, pictured, screenSize, challenge, readStorage, writeStorage, hasStorage });\n})()")
 	return b.String()
 }
 
@@ -129,6 +129,18 @@ type Entry struct {
 	Text      string        `json:"text"`
 	Context   string        `json:"context"`
 	State     observe.State `json:"state"`
+	Facts     *Facts        `json:"facts"` // nil for a frame, and when there was no time for them
+}
+
+// Facts are what the page says of a control beyond its name (FACT-03 to
+// FACT-10). Addresses are here as the browser resolves them.
+type Facts struct {
+	Labels   map[observe.Source]string `json:"labels"`
+	Cut      bool                      `json:"cut"`
+	Links    []string                  `json:"links"`
+	Forms    []string                  `json:"forms"` // method, a space, address
+	Opaque   bool                      `json:"opaque"`
+	Download bool                      `json:"download"`
 }
 
 // Frame is a frame as the document around it shows it.

@@ -1,14 +1,13 @@
 // Package observe is what may be known of a page: a bounded, validated record
 // without markup, values, headers, cookies or storage (CAP-04, CAP-05,
 // BND-01). Everything in it was written by a website and is untrusted
-// (TRUST-01).
+// (TRUST-01). Facts describe elements beside it (FACT-01 to FACT-05).
 package observe
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,14 +82,6 @@ type Element struct {
 	Checked  *bool  `json:"checked"` // nil where the notion does not apply
 }
 
-// Facts describe an element to the policy and the approval view; they are
-// never shown to a model (FACT-01).
-type Facts struct {
-	FieldKind FieldKind `json:"field_kind"`
-	Text      string    `json:"text,omitempty"`    // visible text when it differs from the name, at most 256 characters
-	Context   string    `json:"context,omitempty"` // accessible name of the enclosing dialog, at most 128 characters
-}
-
 // Document is an observation on its way between programs.
 type Document struct {
 	URL           string           `json:"url"`
@@ -152,7 +143,7 @@ func Accept(d Document, allowed site.Origins) (Raw, error) {
 		refs[e.Ref] = true
 	}
 	for ref, f := range d.Facts {
-		if !refs[ref] || !bounded(f.Text, 256) || !bounded(f.Context, 128) || !slices.Contains(FieldKinds(), f.FieldKind) {
+		if !refs[ref] || !f.valid() {
 			return Raw{}, refuse("an element's facts are out of bounds")
 		}
 	}

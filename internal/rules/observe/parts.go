@@ -219,6 +219,9 @@ func clone(d Document) Document {
 	for i, e := range d.Elements {
 		d.Elements[i].Checked = copied(e.Checked)
 	}
+	for ref, f := range d.Facts {
+		d.Facts[ref] = f.cloned()
+	}
 	for ref, s := range d.States {
 		s.Expanded, s.Selected, s.Filled, s.Options = copied(s.Expanded), copied(s.Selected), copied(s.Filled), slices.Clone(s.Options)
 		d.States[ref] = s

@@ -44,14 +44,15 @@ const observe = (args) => {
   const window = select(walked, offset, anchor);
   if (window.moved) return { moved: true };
   const selected = performance.now();
-  const around = { hitting: 0, inert: inertness(modals()), clipper: clipper(), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
+  const around = { hitting: 0, effort: effort(), inert: inertness(modals()), clipper: clipper(), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
   const list = {};
   const entries = window.kept.map(({ el, position }) => {
     if (isFrame(el)) return { number: show(el), position, frame: frameEntry(el, around) };
     const number = numberOf(el);
     const said = told(el, around.dialog(el), around.dialogName);
-    list[number] = asShown(el, said, around.row);
-    return { number, position, ...describe(el, around, said) };
+    const facts = factsOf(el, said, around.effort);
+    list[number] = asShown(el, said, facts, around.row);
+    return { number, position, ...describe(el, around, said), facts };
   });
   const described = performance.now();
   handles = { revision, list };

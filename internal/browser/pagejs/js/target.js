@@ -9,7 +9,7 @@ const live = ({ revision, index, kind, key }) => {
   const el = handle.ref.deref();
   if (!el || !isConnected(el) || ownerDocument(el) !== document) return refuse('gone');
   if (suits(el, kind, key) === 'credential') return refuse('credential');
-  if (likeness(el) !== handle.likeness || (handle.disabled && !disabled(el))) return refuse('changed');
+  if (asIs(el, handle) !== handle.likeness || (handle.disabled && !disabled(el))) return refuse('changed');
   return { el, handle };
 };
 
