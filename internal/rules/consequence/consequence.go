@@ -13,7 +13,6 @@ package consequence
 import (
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
@@ -77,7 +76,7 @@ const (
 
 // Classify returns the consequence of the act. It answers alike wherever it
 // runs, never panics, and its work is bounded whatever it is given.
-func Classify(s Subject) Consequence { return standard().classify(s) }
+func Classify(s Subject) Consequence { return standard.classify(s) }
 
 // classifier is what the rules are made of.
 type classifier struct {
@@ -85,7 +84,8 @@ type classifier struct {
 	read  func(string) []string // the readings of a text, normalised (CLS-05)
 }
 
-var standard = sync.OnceValue(func() *classifier { return &classifier{terms: load(), read: readings} })
+// standard is what every caller uses: a table, which nothing changes.
+var standard = &classifier{terms: load(), read: readings}
 
 func (c *classifier) classify(s Subject) Consequence {
 	if named, ok := byKind(s); ok {

@@ -10,6 +10,7 @@ func click(labels ...string) Subject {
 	return Subject{Act: "click", Role: "button", Labels: labels, Field: observe.FieldNone}
 }
 
+// CLS-04, CLS-05.
 func TestWords(t *testing.T) {
 	for label, want := range map[string]Consequence{
 		"Pay now": Payment, "Check out": Payment, "Checking out": Payment, "Continue": Routine, "Continue $": Payment, "Hello": Unknown,

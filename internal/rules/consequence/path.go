@@ -11,7 +11,7 @@ const (
 // names an area that no grant covers: it hits the vocabulary or names an
 // administrative, authentication, pricing or messaging area. What cannot be
 // read is sensitive.
-func SensitiveSegment(segment string) bool { return standard().sensitive(segment) }
+func SensitiveSegment(segment string) bool { return standard.sensitive(segment) }
 
 // SensitivePath reports whether any segment of the path is sensitive.
 func SensitivePath(path string) bool {

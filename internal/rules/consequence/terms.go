@@ -3,13 +3,24 @@ package consequence
 import (
 	"embed"
 	"fmt"
-	"io/fs"
-	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
 
-// words holds one vocabulary per language; words/README.md describes the form.
+// words holds one vocabulary per language: lines of "kind: term, term", where the
+// kind is a consequence, "routine" for labels that are routine as a whole, or
+// "segment" for areas of a site that no grant covers. A term is a word or a
+// phrase:
+//
+//	word    stands alone
+//	word*   begins a word (inflection)
+//	*word   ends a word (compounds)
+//	*word*  stands anywhere in one (compounds, and writing without spaces)
+//
+// "before: a, b" names what may be written to the front of any word, and
+// "inflect: english" adds the forms of inflected. Case, accents and marks make
+// no difference.
 //
 //go:embed words/*.txt
 var words embed.FS
@@ -23,6 +34,7 @@ const segment mask = 1 << 15
 type terms struct {
 	next    map[edge]int32
 	nodes   []node
+	before  []string // what may be written to the front of a word
 	routine map[string]bool
 }
 
@@ -35,6 +47,7 @@ type edge struct {
 type node struct {
 	exact  mask // a whole word, or phrase
 	prefix mask // how a word begins
+	suffix mask // how a word ends
 	inside mask // any part of a word
 }
 
@@ -42,24 +55,42 @@ type node struct {
 func (t *terms) find(text string) mask {
 	var hits mask
 	for i := range len(text) {
-		if text[i] == ' ' || text[i]&0xC0 == 0x80 {
-			continue
-		}
-		begins := i == 0 || text[i-1] == ' '
-		at := int32(0)
-		for j, r := range text[i:] {
-			to, ok := t.next[edge{at, r}]
-			if !ok {
-				break
-			}
-			at = to
-			n := &t.nodes[at]
-			hits |= n.inside
-			if begins {
-				hits |= n.prefix
-				if n.exact != 0 && ends(text[i+j:], r) {
-					hits |= n.exact
+		switch {
+		case text[i] == ' ' || text[i]&0xC0 == 0x80:
+		case i > 0 && text[i-1] != ' ':
+			hits |= t.walk(text[i:], false)
+		default:
+			hits |= t.walk(text[i:], true)
+			for _, b := range t.before {
+				if rest, ok := strings.CutPrefix(text[i:], b); ok {
+					hits |= t.walk(rest, true)
 				}
+			}
+		}
+	}
+	return hits
+}
+
+// walk returns the terms that the text begins with; whole says that a word
+// begins there.
+func (t *terms) walk(text string, whole bool) mask {
+	var hits mask
+	at := int32(0)
+	for i, r := range text {
+		to, ok := t.next[edge{at, r}]
+		if !ok {
+			break
+		}
+		at = to
+		n := &t.nodes[at]
+		hits |= n.inside
+		if whole {
+			hits |= n.prefix
+		}
+		if n.exact|n.suffix != 0 && ends(text[i:], r) {
+			hits |= n.suffix
+			if whole {
+				hits |= n.exact
 			}
 		}
 	}
@@ -72,37 +103,32 @@ func ends(rest string, r rune) bool {
 	return len(rest) <= n || rest[n] == ' '
 }
 
-// load reads the embedded vocabularies. They are part of the program, so a
-// mistake in them ends it; a test reads them first.
+// load reads the embedded vocabularies. They are part of the program, and a
+// mistake in them ends it when it starts, as it ends the tests.
 func load() *terms {
-	t, err := read(words)
+	t := newTerms()
+	files, err := words.ReadDir("words")
 	if err != nil {
-		panic(err)
+		panic(fmt.Errorf("consequence: %w", err))
+	}
+	for _, f := range files {
+		text, err := words.ReadFile("words/" + f.Name())
+		if err == nil {
+			err = t.language(string(text))
+		}
+		if err != nil {
+			panic(fmt.Errorf("consequence: %s: %w", f.Name(), err))
+		}
 	}
 	return t
 }
 
-func read(files fs.FS) (*terms, error) {
-	t := &terms{next: map[edge]int32{}, nodes: make([]node, 1), routine: map[string]bool{}}
-	names, err := fs.Glob(files, "words/*.txt")
-	if err != nil || len(names) == 0 {
-		return nil, fmt.Errorf("consequence: no vocabulary: %w", err)
-	}
-	for _, name := range names {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, fmt.Errorf("consequence: %w", err)
-		}
-		if err := t.language(string(text)); err != nil {
-			return nil, fmt.Errorf("consequence: %s: %w", path.Base(name), err)
-		}
-	}
-	return t, nil
+func newTerms() *terms {
+	return &terms{next: make(map[edge]int32, 1<<15), nodes: make([]node, 1, 1<<15), routine: map[string]bool{}}
 }
 
-// language adds one vocabulary: lines of a kind, a colon and terms.
+// language adds one vocabulary.
 func (t *terms) language(text string) error {
-	var before []string
 	english := false
 	for n, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -122,13 +148,13 @@ func (t *terms) language(text string) error {
 			case kind == "inflect" && term == "english":
 				english = true
 			case kind == "before":
-				before = append(before, term)
+				t.before = append(t.before, fold(term))
 			case kind == "routine":
 				t.routine[fold(term)] = true
 			case kind == "segment":
-				t.add(term, segment, english, before)
+				t.add(term, segment, english)
 			case m != 0:
-				t.add(term, m, english, before)
+				t.add(term, m, english)
 			default:
 				return fmt.Errorf("line %d: there is no %q", n+1, kind)
 			}
@@ -138,34 +164,42 @@ func (t *terms) language(text string) error {
 }
 
 // add puts every form of a term into the tree.
-func (t *terms) add(term string, m mask, english bool, before []string) {
+func (t *terms) add(term string, m mask, english bool) {
 	bare := strings.Trim(term, "*")
 	forms := []string{bare}
 	if english {
 		forms = inflected(bare)
 	}
-	for _, b := range before {
-		forms = append(forms, b+bare)
-	}
 	for _, f := range forms {
-		plain := fold(f)
-		for _, look := range []string{plain, mapped(plain, false), mapped(plain, true)} {
-			// A word of another script keeps a letter of it, or it would be
-			// some Latin word.
-			if look != plain && latin(look) && !latin(plain) {
-				continue
-			}
+		for _, look := range looksOf(fold(f)) {
 			n := &t.nodes[t.node(look)]
+			begins, ends := strings.HasSuffix(term, "*"), strings.HasPrefix(term, "*")
 			switch {
-			case strings.HasPrefix(term, "*"):
+			case begins && ends:
 				n.inside |= m
-			case strings.HasSuffix(term, "*"):
+			case begins:
 				n.prefix |= m
+			case ends:
+				n.suffix |= m
 			default:
 				n.exact |= m
 			}
 		}
 	}
+}
+
+// looksOf returns a folded term and how it reads with look-alikes taken for the
+// letters they look like: a text with a few foreign letters reads alike.
+func looksOf(plain string) []string {
+	out := []string{plain}
+	for _, look := range []string{mapped(plain, false), mapped(plain, true)} {
+		// A word of another script keeps a letter of it, or it would be some
+		// Latin word.
+		if !slices.Contains(out, look) && (latin(plain) || !latin(look)) {
+			out = append(out, look)
+		}
+	}
+	return out
 }
 
 // node returns where the text ends in the tree.

@@ -20,7 +20,7 @@ func fold(s string) string {
 	s = norm.NFKC.String(strings.Map(unboxed, s))
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case unicode.Is(unicode.Cf, r):
+		case unicode.Is(unicode.Cf, r), r == tatweel:
 			return -1
 		case unicode.IsControl(r):
 			return ' '
@@ -51,6 +51,9 @@ func fold(s string) string {
 	// The only thing that composes without marks are Hangul syllables.
 	return norm.NFC.String(strings.TrimSuffix(b.String(), " "))
 }
+
+// tatweel only makes an Arabic word longer.
+const tatweel = 'ـ'
 
 func isASCII(s string) bool {
 	for i := range len(s) {
