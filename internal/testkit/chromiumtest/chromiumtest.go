@@ -5,6 +5,7 @@
 package chromiumtest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,10 +18,10 @@ import (
 // that each finds its own processes.
 func uid() int { return 61000 + os.Getpid()%4000 }
 
-// Main runs the tests of a package as an unprivileged user. Call it from
-// TestMain.
+// Main runs the tests of a package as an unprivileged user who is also the
+// parent of every process that a browser leaves. Call it from TestMain.
 func Main(m *testing.M) int {
-	if err := Unprivileged(); err != nil {
+	if err := errors.Join(Unprivileged(), adopt()); err != nil {
 		fmt.Fprintln(os.Stderr, "chromiumtest:", err)
 		return 1
 	}
