@@ -13,6 +13,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
@@ -43,6 +44,14 @@ type Service interface {
 	// act, then settles and observes. It refuses an invalid held or a permit
 	// that is not for the request's digest before anything leaves the process.
 	Do(ctx context.Context, held lease.Held, permit grant.Permit, r action.Request) (observe.Document, error)
+	// Upload is Do for an upload, whose image travels beside the request
+	// (UPL-07). The bytes are checked again before they leave and where they
+	// arrive (UPL-08).
+	Upload(ctx context.Context, held lease.Held, permit grant.Permit, r action.Request, image artifact.Payload) (observe.Document, error)
+	// Picture shows the surroundings of an element of the newest observation as
+	// they are now. It sends nothing and uses up no number. PageChanged when the
+	// page or the element is not what it was.
+	Picture(ctx context.Context, held lease.Held, revision, ref string) (Picture, error)
 
 	// BeginCeremony opens a headed browser at the login URL (CER-01).
 	BeginCeremony(ctx context.Context, scope caller.Scope, profileID, ref string, login site.URL) (Ceremony, error)
@@ -110,6 +119,13 @@ type Page interface {
 	// observes. PageChanged, ElementNotFound and ActionNotAllowed mean that
 	// nothing was sent; OutcomeUnknown that something may have been.
 	Act(ctx context.Context, a action.Action) (observe.Document, error)
+	// Upload gives the image to a file input of the main document, or to the one
+	// that a click on the element asks for, then settles and observes (UPL-02 to
+	// UPL-04, UPL-09). Errors are those of Act.
+	Upload(ctx context.Context, a action.Action, image artifact.Payload) (observe.Document, error)
+	// Picture shows the surroundings of an element of the newest observation.
+	// It sends nothing to the page, and does not scroll it.
+	Picture(ctx context.Context, revision, ref string) (Picture, error)
 	// Capture reads the session of the allowed origins. It fails rather than
 	// return a part of one.
 	Capture(ctx context.Context) (Material, error)

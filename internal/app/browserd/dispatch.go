@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -26,33 +27,25 @@ func (s *Service) Do(ctx context.Context, h lease.Held, permit grant.Permit, r a
 // allowed; here the lease is checked again: tuple, expiry, fence, origins and,
 // for an act, its number (LEASE-07). Each number is dispatched at most once.
 func (s *Service) Dispatch(ctx context.Context, ref string, sequence int64, r action.Request) (observe.Document, error) {
+	return s.dispatch(ctx, ref, sequence, r, artifact.Payload{})
+}
+
+func (s *Service) dispatch(ctx context.Context, ref string, sequence int64, r action.Request, image artifact.Payload) (observe.Document, error) {
 	l, err := s.find(ref)
 	if err != nil {
 		return observe.Document{}, err
 	}
-	ctx, cancel := l.rt.join(ctx)
-	defer cancel()
-	select {
-	case <-l.rt.started:
-	case <-ctx.Done():
-		return observe.Document{}, ended()
-	}
-	if l.rt.err != nil {
-		return observe.Document{}, ended()
-	}
-	if err := l.rt.enter(ctx); err != nil {
-		return observe.Document{}, fault.Wrap(fault.ProfileUnavailable, "The browser session ended or is busy. Nothing was sent.", err)
-	}
-	defer l.rt.leave()
-	if err := s.revalidate(l); err != nil {
+	ctx, leave, err := s.turn(ctx, l)
+	if err != nil {
 		return observe.Document{}, err
 	}
+	defer leave()
 	if r.Tool == action.Navigate && !l.key.Origins.Has(r.URL.Origin()) {
 		return observe.Document{}, fault.New(fault.URLDisallowed, "That origin is not one this session may open. Nothing was requested.")
 	}
 	ctx, stop := context.WithTimeout(ctx, s.left(l))
 	defer stop()
-	d, err := s.operate(ctx, l, sequence, r)
+	d, err := s.operate(ctx, l, sequence, r, image)
 	if l.rt.dead() {
 		// Not in this goroutine's turn: ending waits for nobody, but the lease
 		// must be gone before the caller hears of it.
@@ -68,7 +61,33 @@ func (s *Service) Dispatch(ctx context.Context, ref string, sequence int64, r ac
 	return raw.Document(), nil
 }
 
-func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action.Request) (observe.Document, error) {
+// turn waits for the lease's browser and checks the right to it again. The
+// context it returns ends with the lease.
+func (s *Service) turn(ctx context.Context, l *held) (_ context.Context, leave func(), _ error) {
+	ctx, cancel := l.rt.join(ctx)
+	select {
+	case <-l.rt.started:
+	case <-ctx.Done():
+		cancel()
+		return nil, nil, ended()
+	}
+	if l.rt.err != nil {
+		cancel()
+		return nil, nil, ended()
+	}
+	if err := l.rt.enter(ctx); err != nil {
+		cancel()
+		return nil, nil, fault.Wrap(fault.ProfileUnavailable, "The browser session ended or is busy. Nothing was sent.", err)
+	}
+	leave = func() { l.rt.leave(); cancel() }
+	if err := s.revalidate(l); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return ctx, leave, nil
+}
+
+func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action.Request, image artifact.Payload) (observe.Document, error) {
 	switch r.Tool {
 	case action.Navigate:
 		return l.rt.page.Navigate(ctx, r.URL)
@@ -79,6 +98,14 @@ func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action
 			return observe.Document{}, err
 		}
 		return l.rt.page.Act(ctx, r.Action)
+	case action.Upload:
+		if r.Image != image.ID || !image.Valid() {
+			break
+		}
+		if err := s.spend(l, sequence); err != nil {
+			return observe.Document{}, err
+		}
+		return l.rt.page.Upload(ctx, r.Action, image)
 	}
 	return observe.Document{}, fault.New(fault.ActionNotAllowed, "There is no such operation. Nothing was sent.")
 }
@@ -124,10 +151,10 @@ func (s *Service) revalidate(l *held) error {
 func operationFailed(tool action.Tool, err error) error {
 	code := fault.CodeOf(err)
 	sent := code == fault.OutputInvalid || code == fault.SiteUnreachable
-	if e, ok := errors.AsType[*fault.Error](err); ok && strings.HasPrefix(string(code), "tool.") && (tool != action.Act || !sent) {
+	if e, ok := errors.AsType[*fault.Error](err); ok && strings.HasPrefix(string(code), "tool.") && (!tool.Writes() || !sent) {
 		return e
 	}
-	if tool == action.Act {
+	if tool.Writes() {
 		return fault.Wrap(fault.OutcomeUnknown, "The action may have been sent, but what followed is not known. Observe before anything else; do not repeat it.", err)
 	}
 	return fault.Wrap(fault.ProviderUnavailable, "The browser did not answer. Nothing was changed.", err).Retry()

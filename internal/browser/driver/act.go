@@ -61,26 +61,11 @@ type aimed struct {
 // visibility, kind, cover. What may pass by itself is tried again until
 // trialBound. Nothing is sent.
 func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
-	p.mu.Lock()
-	revision, shown := p.revision, p.view
-	p.mu.Unlock()
-	if revision == "" || a.ExpectedRevision != revision {
-		return aimed{}, refusal(pagejs.Stale)
+	w, number, err := p.referred(a.ExpectedRevision, a.Ref)
+	if err != nil {
+		return aimed{}, err
 	}
-	if rest, ok := strings.CutPrefix(a.Ref, revision+":"); ok && (rest == "focus" || strings.HasPrefix(rest, "region:")) {
-		return aimed{}, fault.New(fault.RegionNotActionable, "That is a region, which is for reading. Nothing was sent; use the ref of an element.")
-	}
-	n, ok := refNumber(a.Ref, revision)
-	at, known := shown.targets[n]
-	if !ok || !known {
-		return aimed{}, refusal(pagejs.Unknown)
-	}
-	for w := at.world; w.frame != ""; w = w.parent {
-		if o, err := site.ParseOrigin(w.origin); err != nil || !p.config.Origins.Has(o) {
-			return aimed{}, fault.New(fault.ActionNotAllowed, "The element is in a frame whose origin is not one of this profile. Nothing was sent.")
-		}
-	}
-	t := aimed{world: at.world, args: pagejs.TargetArgs{Revision: revision, Index: at.number, Kind: string(a.Kind)}}
+	t := aimed{world: w, args: pagejs.TargetArgs{Revision: a.ExpectedRevision, Index: number, Kind: string(a.Kind)}}
 	if a.Key != nil {
 		t.args.Key = *a.Key
 	}
@@ -102,6 +87,31 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 			return aimed{}, refusal(t.found.Reason)
 		}
 	}
+}
+
+// referred is the document of the element that the newest observation showed
+// under the reference, and its number there.
+func (p *Page) referred(expected, ref string) (*world, int, error) {
+	p.mu.Lock()
+	revision, shown := p.revision, p.view
+	p.mu.Unlock()
+	if revision == "" || expected != revision {
+		return nil, 0, refusal(pagejs.Stale)
+	}
+	if rest, ok := strings.CutPrefix(ref, revision+":"); ok && (rest == "focus" || strings.HasPrefix(rest, "region:")) {
+		return nil, 0, fault.New(fault.RegionNotActionable, "That is a region, which is for reading. Nothing was sent; use the ref of an element.")
+	}
+	n, ok := refNumber(ref, revision)
+	at, known := shown.targets[n]
+	if !ok || !known {
+		return nil, 0, refusal(pagejs.Unknown)
+	}
+	for w := at.world; w.frame != ""; w = w.parent {
+		if o, err := site.ParseOrigin(w.origin); err != nil || !p.config.Origins.Has(o) {
+			return nil, 0, fault.New(fault.ActionNotAllowed, "The element is in a frame whose origin is not one of this profile. Nothing was sent.")
+		}
+	}
+	return at.world, at.number, nil
 }
 
 // locate asks for the point at which the element can be met. A point in a frame
@@ -203,6 +213,7 @@ var refusals = map[pagejs.Reason]struct {
 	pagejs.NotChoice:  {fault.ActionNotAllowed, "The element is not a check box or radio button."},
 	pagejs.ReadOnly:   {fault.ActionNotAllowed, "The field is read-only."},
 	pagejs.External:   {fault.ActionNotAllowed, "The link opens another program."},
+	pagejs.WrongType:  {fault.ActionNotAllowed, "The file field does not take images of this type."},
 	pagejs.File:       {fault.ActionNotAllowed, "The element opens a file dialog."},
 	pagejs.OneLine:    {fault.ActionNotAllowed, "The field takes one line only."},
 	pagejs.NotADate:   {fault.ActionNotAllowed, "The value is not in the form that this date or time field takes."},

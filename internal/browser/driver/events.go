@@ -55,6 +55,8 @@ func (p *Page) onPageEvent(e cdp.Event) {
 		p.mu.Unlock()
 	case page.JavascriptDialogOpening.Method:
 		on(p, e, p.onDialog)
+	case page.FileChooserOpened.Method:
+		on(p, e, p.onChooser)
 	case page.ScreencastFrame.Method:
 		on(p, e, p.onFrame)
 	case inspector.TargetCrashed.Method:

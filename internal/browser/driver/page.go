@@ -68,6 +68,9 @@ type Page struct {
 	cost     pagejs.Cost     // ... and where its time went, for benchmarks
 	visited  map[string]bool // origins whose storage may hold something
 
+	chooser chooser // guarded by mu
+	uploads uploads // guarded by lock
+
 	draft string // what was last typed into an editor, while it may be there; used under lock only
 }
 
@@ -115,6 +118,7 @@ func (p *Page) enter(ctx context.Context) (func(), error) {
 		<-p.lock
 		return nil, fault.Wrap(fault.ProviderUnavailable, "The browser has ended. Nothing was sent.", p.conn.Err())
 	}
+	p.clearUploads()
 	return func() { <-p.lock }, nil
 }
 

@@ -129,7 +129,7 @@ func (c Config) prepare() error {
 }
 
 // made lists what prepare and the programs make in Home; Close removes it.
-var made = []string{"profile", "tmp", "config", "cache", "xauthority", ".pki", ".local", ".config", ".cache"}
+var made = []string{uploadDir, "profile", "tmp", "config", "cache", "xauthority", ".pki", ".local", ".config", ".cache"}
 
 // environment is all that the browser inherits (EPH-01).
 func (c Config) environment(display string) []string {

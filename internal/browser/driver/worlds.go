@@ -7,6 +7,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
@@ -189,7 +190,8 @@ func (p *Page) onInner(v target.EventAttachedToTarget) {
 	p.inner[string(v.TargetInfo.TargetID)] = s
 	p.mu.Unlock()
 	go s.Serve(p.onInnerEvent)
-	zero := int64(0)
+	zero, yes := int64(0), true
+	cdp.Send(s, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &yes})
 	cdp.Send(s, target.SetAutoAttach, innerFrames())
 	cdp.Send(s, inspector.Enable, protocdp.Empty{})
 	cdp.Send(s, network.Enable, network.EnableParams{MaxTotalBufferSize: &zero, MaxResourceBufferSize: &zero, MaxPostDataSize: &zero})

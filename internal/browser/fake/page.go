@@ -206,6 +206,15 @@ func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, erro
 	if err != nil {
 		return observe.Document{}, err
 	}
+	value := ""
+	if a.Value != nil {
+		value = *a.Value
+	}
+	return p.effect(ctx, a, c, value)
+}
+
+// effect carries out what passed every check.
+func (p *Page) effect(ctx context.Context, a action.Action, c Control, value string) (observe.Document, error) {
 	p.world.mu.Lock()
 	onAct := p.world.onAct
 	p.world.mu.Unlock()
@@ -213,10 +222,6 @@ func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, erro
 		if err := onAct(ctx, p, a); err != nil {
 			return observe.Document{}, err
 		}
-	}
-	value := ""
-	if a.Value != nil {
-		value = *a.Value
 	}
 	p.world.mu.Lock()
 	p.world.effects = append(p.world.effects, Effect{URL: p.url, Kind: a.Kind, Name: c.Name, Value: value})

@@ -249,8 +249,29 @@ func (s *Service) CloseLease(ctx context.Context, ref string) error {
 }
 
 func (s *Service) Do(ctx context.Context, held lease.Held, permit grant.Permit, r action.Request) (observe.Document, error) {
+	if r.Tool == action.Upload {
+		return observe.Document{}, fault.New(fault.ActionNotAllowed, "An upload has an image. Nothing was sent.")
+	}
+	page, err := s.take(held, permit, r)
+	if err != nil {
+		return observe.Document{}, err
+	}
+	switch r.Tool {
+	case action.Navigate:
+		return page.Navigate(ctx, r.URL)
+	case action.Observe:
+		return page.Observe(ctx, r.Query)
+	case action.Act:
+		return page.Act(ctx, r.Action)
+	}
+	return observe.Document{}, fault.New(fault.ActionNotAllowed, "There is no such operation. Nothing was sent.")
+}
+
+// take checks lease and permit, uses up the number of an act, and returns the
+// browser to dispatch to.
+func (s *Service) take(held lease.Held, permit grant.Permit, r action.Request) (browser.Page, error) {
 	if !held.Valid() || !permit.For(r.Digest) {
-		return observe.Document{}, fault.New(fault.ActionNotAllowed, "The call has no lease or no permit. Nothing was sent.")
+		return nil, fault.New(fault.ActionNotAllowed, "The call has no lease or no permit. Nothing was sent.")
 	}
 	s.mu.Lock()
 	l, failure := s.leases[held.Ref()], s.failure
@@ -258,24 +279,16 @@ func (s *Service) Do(ctx context.Context, held lease.Held, permit grant.Permit, 
 	case failure != nil:
 	case l == nil || !s.now().Before(l.expires):
 		failure = fault.New(fault.ProfileUnavailable, "The browser session has ended. Nothing was sent.")
-	case r.Tool == action.Act && held.Sequence() != l.sequence:
+	case r.Tool.Writes() && held.Sequence() != l.sequence:
 		failure = fault.New(fault.OutcomeUnknown, "That operation was dispatched before. It is not repeated.")
-	case r.Tool == action.Act:
+	case r.Tool.Writes():
 		l.sequence++
 	}
 	s.mu.Unlock()
 	if failure != nil {
-		return observe.Document{}, failure
+		return nil, failure
 	}
-	switch r.Tool {
-	case action.Navigate:
-		return l.page.Navigate(ctx, r.URL)
-	case action.Observe:
-		return l.page.Observe(ctx, r.Query)
-	case action.Act:
-		return l.page.Act(ctx, r.Action)
-	}
-	return observe.Document{}, fault.New(fault.ActionNotAllowed, "There is no such operation. Nothing was sent.")
+	return l.page, nil
 }
 
 func (s *Service) BeginCeremony(_ context.Context, scope caller.Scope, profileID, ref string, login site.URL) (browser.Ceremony, error) {

@@ -73,6 +73,7 @@ type request struct {
 	body   any
 	status int   // of success
 	limit  int64 // of the answer
+	large  int   // the largest body, when that is not MaxRequest
 	act    bool  // an answer that is lost or unreadable leaves the outcome unknown
 }
 
@@ -82,7 +83,7 @@ func (c *Client) call(ctx context.Context, r request, v any) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "The request could not be written. Nothing was sent.", err)
 	}
-	if len(body) > MaxRequest {
+	if len(body) > max(MaxRequest, r.large) {
 		return fault.New(fault.ArgumentsInvalid, "The request is too large. Nothing was sent.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)

@@ -1,7 +1,7 @@
 // Package remote is the isolated browser service at the other end of a Unix
 // socket: Client is a browser.Service for the orchestrator, and the types are
 // the bodies that both ends of the wire use (PSM-12, LIFE-04, LHTTP-01,
-// SHTTP-01, SHTTP-02, REL-01, section 2.9 of the requirements).
+// SHTTP-01, SHTTP-02, UPL-08, REL-01, section 2.9 of the requirements).
 package remote
 
 import (
@@ -13,6 +13,8 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/browser"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
@@ -25,7 +27,8 @@ const Host = "browserd"
 const (
 	MaxRequest     = 64 << 10
 	MaxControl     = 64 << 10  // an answer about a profile or a sign-in
-	MaxObservation = 640 << 10 // an answer with an observation
+	MaxObservation = 640 << 10 // an answer with an observation, or with a picture
+	MaxUpload      = 7 << 20   // the body of :upload, and of nothing else (UPL-08)
 )
 
 // Scope is the owner in every body that names one.
@@ -115,6 +118,37 @@ type ActRequest struct {
 	Action   json.RawMessage `json:"action"`
 }
 
+// UploadRequest is the body of :upload.
+type UploadRequest struct {
+	LeaseRef string          `json:"lease_ref"`
+	Sequence int64           `json:"sequence"`
+	Action   json.RawMessage `json:"action"` // the tool's arguments
+	Image    UploadImage     `json:"image"`
+}
+
+// UploadImage is an image on the wire.
+type UploadImage struct {
+	Filename  string        `json:"filename"` // the image's identifier with the ending of its type
+	MediaType artifact.Type `json:"media_type"`
+	SHA256    string        `json:"sha256"`
+	Data      []byte        `json:"data_base64"`
+}
+
+// PictureRequest is the body of :picture.
+type PictureRequest struct {
+	LeaseRef string `json:"lease_ref"`
+	Revision string `json:"expected_revision"`
+	Ref      string `json:"ref"`
+}
+
+// PictureAnswer answers :picture.
+type PictureAnswer struct {
+	JPEG   []byte      `json:"jpeg_base64"`
+	Width  int         `json:"width"`
+	Height int         `json:"height"`
+	Box    browser.Box `json:"box"`
+}
+
 // BeginRequest is the body of POST /v1/browser-authentications:begin.
 type BeginRequest struct {
 	ProfileID string `json:"profile_id"`
@@ -159,7 +193,7 @@ func LeaseKey(ref, operation string) string {
 	return fmt.Sprintf("browser-session:%s:%s", short(ref), operation)
 }
 
-// ActKey is the Idempotency-Key of act number sequence.
+// ActKey is the Idempotency-Key of act number sequence, which may be an upload.
 func ActKey(ref string, sequence int64) string {
 	return fmt.Sprintf("browser-session:%s:act:%d", short(ref), sequence)
 }

@@ -1,7 +1,7 @@
 // Package sessionapi is the door of the isolated browser service towards the
 // orchestrator: the lifecycle of profiles, the data plane of leases, and the
 // control of sign-ins, over HTTP on a Unix socket (HCP-01 to HCP-03, LIFE-04,
-// LHTTP-01 to LHTTP-05, SHTTP-01, SHTTP-02, section 2.9 of the requirements).
+// LHTTP-01 to LHTTP-05, SHTTP-01, SHTTP-02, UPL-08, section 2.9 of the requirements).
 // There is no route that returns a session, a key or a file.
 package sessionapi
 
@@ -21,13 +21,15 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/remote"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
 // Service is what the routes need of *browserd.Service: browser.Service with
-// Dispatch in the place of Do, as held and permit do not cross the wire.
+// Dispatch in the place of Do, and so on, as held and permit do not cross the
+// wire.
 type Service interface {
 	Provision(ctx context.Context, scope caller.Scope, profileID string, origins site.Origins) (browser.Provisioned, error)
 	Revoke(ctx context.Context, scope caller.Scope, profileID, ref string) error
@@ -36,6 +38,8 @@ type Service interface {
 	Renew(ctx context.Context, ref string, deadline time.Time) (browser.Lease, error)
 	CloseLease(ctx context.Context, ref string) error
 	Dispatch(ctx context.Context, ref string, sequence int64, r action.Request) (observe.Document, error)
+	DispatchUpload(ctx context.Context, ref string, sequence int64, r action.Request, image artifact.Payload) (observe.Document, error)
+	PictureOf(ctx context.Context, ref, revision, element string) (browser.Picture, error)
 	BeginCeremony(ctx context.Context, scope caller.Scope, profileID, ref string, login site.URL) (browser.Ceremony, error)
 	CeremonyStatus(ctx context.Context, scope caller.Scope, ceremonyID string) (ceremony.Status, error)
 	CancelCeremony(ctx context.Context, scope caller.Scope, ceremonyID string) error
@@ -74,6 +78,8 @@ func New(c Config) (http.Handler, error) {
 		"/v1/browser-sessions:navigate":      a.navigate,
 		"/v1/browser-sessions:observe":       a.observe,
 		"/v1/browser-sessions:act":           a.act,
+		"/v1/browser-sessions:upload":        a.upload,
+		"/v1/browser-sessions:picture":       a.picture,
 		"/v1/browser-sessions:close":         a.closeLease,
 		"/v1/browser-authentications:begin":  a.begin,
 		"/v1/browser-authentications:status": a.status,

@@ -122,6 +122,11 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, seque
 	}
 	q.Query = query
 	d, err := a.service.Dispatch(r.Context(), ref, sequence, q)
+	return answerDocument(w, d, err)
+}
+
+// answerDocument writes an observation, cut to fit.
+func answerDocument(w http.ResponseWriter, d observe.Document, err error) error {
 	if err != nil {
 		return err
 	}

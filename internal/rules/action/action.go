@@ -1,7 +1,7 @@
 // Package action is what an agent can ask for: the tools, their arguments in
 // every published version, and the digest that an approval is bound to
-// (TOOL-02 to TOOL-04, TOOL-10, PAGE-01, EXP-01, EXTR-01, EXTR-02, COND-01,
-// FOC-01, section 2.1 of the requirements). Everything here is pure.
+// (TOOL-02 to TOOL-05, TOOL-10, PAGE-01, EXP-01, EXTR-01, EXTR-02, COND-01,
+// FOC-01, UPL-01, section 2.1 of the requirements). Everything here is pure.
 package action
 
 import (
@@ -26,10 +26,15 @@ const (
 	Navigate Tool = contract.Navigate // open one allowed public HTTPS URL
 	Observe  Tool = contract.Observe  // read the current page, or a part of it
 	Act      Tool = contract.Act      // one click, type, select, check, press or scroll
+	Upload   Tool = contract.Upload   // one image into one file control
 )
 
 // Tools lists the tools in the order in which they are advertised.
-func Tools() []Tool { return []Tool{Navigate, Observe, Act} }
+func Tools() []Tool { return []Tool{Navigate, Observe, Act, Upload} }
+
+// Writes reports whether a call of the tool can have an effect that is not to
+// be repeated (TOOL-04, TOOL-05).
+func (t Tool) Writes() bool { return t == Act || t == Upload }
 
 // Kind is the kind of an act.
 type Kind string
@@ -42,6 +47,9 @@ const (
 	Press  Kind = "press"
 	Scroll Kind = "scroll"
 )
+
+// Attach is the kind of what an upload does; no act can be of it.
+const Attach Kind = "upload"
 
 // Kinds lists the kinds of act.
 func Kinds() []Kind { return []Kind{Click, Type, Select, Check, Press, Scroll} }
@@ -72,7 +80,8 @@ type Action struct {
 type Request struct {
 	Tool   Tool
 	URL    site.URL      // Navigate only
-	Action Action        // Act only
+	Action Action        // Act; for an Upload, kind Attach with revision and reference
+	Image  string        // Upload only: its identifier
 	Query  observe.Query // Observe only
 
 	Version   contract.Version     // of the tool; what its answer looks like
@@ -81,7 +90,7 @@ type Request struct {
 	Since     string               // Observe 1.9.0 only: a revision
 
 	// Digest is the hexadecimal SHA-256 of the tool name and the canonical
-	// arguments; two calls are the same call exactly if their digests agree.
+	// arguments, and of the image where one is bound; two calls are the same call exactly if their digests agree.
 	Digest string
 }
 
@@ -89,6 +98,9 @@ type Request struct {
 // takes it: those of contract 1.0.0, which are all that is ever dispatched of
 // a navigation or an act.
 func Prepare(tool Tool, arguments json.RawMessage) (Request, error) {
+	if tool == Upload { // it has one version, in the newest set
+		return PrepareFor(contract.Newest, tool, arguments)
+	}
 	return PrepareFor("1.0.0", tool, arguments)
 }
 
@@ -109,6 +121,9 @@ func PrepareFor(set contract.Set, tool Tool, arguments json.RawMessage) (Request
 		canonical, err = r.navigation(arguments)
 	case Observe:
 		canonical, err = r.observation(v, arguments)
+	case Upload:
+		r.Version, _ = set.Of(contract.Act) // it answers as an act does
+		canonical, err = r.upload(arguments)
 	default:
 		canonical, err = r.act(v, arguments)
 	}

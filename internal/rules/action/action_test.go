@@ -44,7 +44,7 @@ func TestPrepareRefuses(t *testing.T) {
 		tool Tool
 		args string
 	}{
-		{"", `{}`}, {"browser.upload", `{}`}, {"browser.act ", `{}`}, {"Browser.Act", `{}`},
+		{"", `{}`}, {"browser.download", `{}`}, {"browser.act ", `{}`}, {"Browser.Act", `{}`},
 		// not one object
 		{Observe, `null`}, {Observe, `[]`}, {Observe, `"x"`}, {Observe, `1`}, {Observe, `{`}, {Observe, `{}{}`}, {Observe, `{} x`}, {Observe, `{},`},
 		{Observe, "\ufeff{}"}, {Navigate, `{"url"}`}, {Navigate, `{"url":"https://a.example"`}, {Navigate, `{"url":"https://a.example",}`},
@@ -172,7 +172,7 @@ func TestDigestProperty(t *testing.T) {
 
 // The tool list is what the design says; nobody adds one in passing.
 func TestTools(t *testing.T) {
-	if got := fmt.Sprint(Tools()); got != "[browser.navigate browser.observe browser.act]" {
+	if got := fmt.Sprint(Tools()); got != "[browser.navigate browser.observe browser.act browser.upload]" {
 		t.Error(got)
 	}
 	if got := fmt.Sprint(Kinds()); got != "[click type select check press scroll]" {

@@ -9,11 +9,15 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
-// ViewID names the shape of View.
-const ViewID = "browser.act.v1"
+// ViewID and UploadViewID name the shapes of View.
+const (
+	ViewID       = "browser.act.v1"
+	UploadViewID = "browser.upload.v1"
+)
 
 // View is what the owner is shown of an act. Members that begin with Page or
 // Element quote the website; the rest is ours. Reference and revision never
@@ -36,6 +40,27 @@ type View struct {
 	ScrollDeltaY   int    `json:"scroll_delta_y,omitempty"`
 	Redacted       bool   `json:"redacted,omitempty"` // what looks like a secret is masked in Text or Option; without either, all of it is withheld
 	Digest         string `json:"digest,omitempty"`   // SHA-256 of a text over 512 characters, as masked
+	Consequence    string `json:"consequence,omitempty"`
+	Image          *Image `json:"image,omitempty"` // uploads only
+}
+
+// Image is what the owner is told of an image that is to be uploaded.
+type Image struct {
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Size   int64  `json:"size"`  // bytes
+	Width  int    `json:"width"` // pixels
+	Height int    `json:"height"`
+	SHA256 string `json:"sha256"`
+}
+
+// DescribeUpload makes the view of an upload of the image into an element of
+// the observation (UPL-05).
+func DescribeUpload(a action.Action, i artifact.Image, raw observe.Raw) (View, string) {
+	v, summary := Describe(a, raw)
+	v.View, v.Consequence = UploadViewID, "file_transfer"
+	v.Image = &Image{ID: i.ID, Type: string(i.Type), Size: i.Size, Width: i.Width, Height: i.Height, SHA256: i.SHA256}
+	return v, summary
 }
 
 // Bounds of a text that the owner is shown, in characters.
@@ -90,6 +115,8 @@ func verb(k action.Kind) string {
 		return "Press a key in"
 	case action.Scroll:
 		return "Scroll at"
+	case action.Attach:
+		return "Give an image to"
 	}
 	return "Act on"
 }

@@ -2,7 +2,7 @@
 // tools, and of the sets of versions that a session may have. A session keeps
 // the set it began with, so that what an agent was told stays true; a version
 // that was published is never changed and never removed (TOOL-10, TOOL-11,
-// PAGE-09). What goes beyond the specification is 1.9.0 and only adds.
+// PAGE-09, UPL-10). What goes beyond the specification is 1.9.0 and only adds.
 package contract
 
 import (
@@ -34,7 +34,10 @@ const (
 	Navigate = "browser.navigate"
 	Observe  = "browser.observe"
 	Act      = "browser.act"
+	Upload   = "browser.upload" // of providers that can (UPL-10)
 )
+
+var names = []string{Navigate, Observe, Act, Upload}
 
 // Tool is one published version of a tool.
 type Tool struct {
@@ -49,12 +52,13 @@ type Tool struct {
 var sets = []struct {
 	set                    Set
 	navigate, observe, act Version
+	upload                 Version // "" where there is none
 }{
-	{"1.0.0", V100, V100, V100},
-	{"1.1.0", V100, V110, V100},
-	{"1.7.0", V170, V170, V170},
-	{"1.8.0", V170, V180, V170},
-	{"1.9.0", V190, V190, V190},
+	{"1.0.0", V100, V100, V100, ""},
+	{"1.1.0", V100, V110, V100, ""},
+	{"1.7.0", V170, V170, V170, ""},
+	{"1.8.0", V170, V180, V170, ""},
+	{"1.9.0", V190, V190, V190, V100},
 }
 
 // Sets lists every set, oldest first.
@@ -83,6 +87,8 @@ func (s Set) Of(tool string) (Version, bool) {
 			return x.observe, true
 		case Act:
 			return x.act, true
+		case Upload:
+			return x.upload, x.upload != ""
 		}
 	}
 	return "", false
@@ -91,7 +97,7 @@ func (s Set) Of(tool string) (Version, bool) {
 // Tools lists the set's tools in the order in which they are advertised.
 func (s Set) Tools() []Tool {
 	var tools []Tool
-	for _, name := range []string{Navigate, Observe, Act} {
+	for _, name := range names {
 		if v, ok := s.Of(name); ok {
 			tools = append(tools, published(name, v))
 		}
@@ -102,7 +108,7 @@ func (s Set) Tools() []Tool {
 // Published lists every version of every tool.
 func Published() []Tool {
 	var all []Tool
-	for _, name := range []string{Navigate, Observe, Act} {
+	for _, name := range names {
 		seen := map[Version]bool{}
 		for _, s := range Sets() {
 			if v, ok := s.Of(name); ok && !seen[v] {
@@ -128,7 +134,7 @@ func published(name string, v Version) Tool {
 	if err != nil {
 		panic("contract: " + err.Error()) // a version in the table without its file; every test would see it
 	}
-	t := Tool{Name: name, Version: v, Schema: body, ReadOnly: name != Act}
+	t := Tool{Name: name, Version: v, Schema: body, ReadOnly: name != Act && name != Upload}
 	t.Title, t.Description = describe(name, v)
 	return t
 }

@@ -65,7 +65,7 @@ func TestPublishedVersionsNeverChange(t *testing.T) {
 func TestSets(t *testing.T) {
 	want := map[Set]string{
 		"1.0.0": "1.0.0 1.0.0 1.0.0", "1.1.0": "1.0.0 1.1.0 1.0.0", "1.7.0": "1.7.0 1.7.0 1.7.0",
-		"1.8.0": "1.7.0 1.8.0 1.7.0", "1.9.0": "1.9.0 1.9.0 1.9.0",
+		"1.8.0": "1.7.0 1.8.0 1.7.0", "1.9.0": "1.9.0 1.9.0 1.9.0 1.0.0",
 	}
 	if len(Sets()) != len(want) || !Newest.Known() || Sets()[len(want)-1] != Newest {
 		t.Errorf("sets %v, newest %s", Sets(), Newest)
@@ -84,8 +84,13 @@ func TestSets(t *testing.T) {
 			t.Errorf("there is a set %q", bad)
 		}
 	}
-	if _, ok := Newest.Of("browser.upload"); ok {
+	if _, ok := Newest.Of("browser.download"); ok {
 		t.Error("there is a tool that is not there")
+	}
+	for _, set := range Sets() { // UPL-10: a frozen roster never grows
+		if _, ok := set.Of(Upload); ok != (set == Newest) {
+			t.Errorf("set %s has uploads: %v", set, ok)
+		}
 	}
 	for i, v := range []Version{V100, V110, V170, V180, V190} {
 		for j, w := range []Version{V100, V110, V170, V180, V190} {
@@ -131,7 +136,7 @@ func TestSchemasAreClosed(t *testing.T) {
 			}
 		}
 		walk(doc)
-		if tool.Title == "" || tool.Description == "" || tool.ReadOnly != (tool.Name != Act) {
+		if tool.Title == "" || tool.Description == "" || tool.ReadOnly != (tool.Name == Navigate || tool.Name == Observe) {
 			t.Errorf("%s %s is not described", tool.Name, tool.Version)
 		}
 	}

@@ -14,6 +14,8 @@ func describe(name string, v Version) (title, text string) {
 			text += " An element that is blocked cannot be used now; one that scrolls is scrolled by its own ref."
 		}
 		return "Act on the page", text
+	case Upload:
+		return "Choose an image", "Put one image that the owner attached to this session into a file control of the newest observation: ref is a file field's, or that of a control that asks for a file. Always waits for the owner's approval. The site may send the file at once; publishing is another act. image_id comes from the owner; without a good one the answer lists those there are."
 	}
 	switch {
 	case v == V100:

@@ -1,5 +1,5 @@
 // Package policy decides what a prepared call needs: nothing, the owner, or
-// that it cannot be (POL-01, SCRL-01, SCRL-02, TOOL-06). It is deterministic
+// that it cannot be (POL-01, SCRL-01, SCRL-02, TOOL-06, UPL-05). It is deterministic
 // and denies what it does not know.
 package policy
 
@@ -29,7 +29,7 @@ type Decision struct {
 
 // Decide applies the default policy to a call of a session that is bound to
 // origins: reads on allowed origins and scrolls of 1 to 2000 pixels are
-// allowed, every other act asks, everything unknown is denied.
+// allowed, every other act and every upload asks, everything unknown is denied.
 func Decide(r action.Request, origins site.Origins) Decision {
 	switch r.Tool {
 	case action.Observe:
@@ -39,6 +39,8 @@ func Decide(r action.Request, origins site.Origins) Decision {
 			return deny(fault.URLDisallowed, "That origin is not one this session may open. Nothing was requested; stay on the session's origins.")
 		}
 		return Decision{Verdict: Allow}
+	case action.Upload: // UPL-05: one approval each, and no grant
+		return Decision{Verdict: Ask}
 	case action.Act:
 		switch r.Action.Kind {
 		case action.Scroll:

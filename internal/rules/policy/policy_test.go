@@ -49,7 +49,8 @@ func TestDecide(t *testing.T) {
 		{"no pixel", scroll(0), Deny, fault.ActionNotAllowed}, {"2001 pixels", scroll(2001), Deny, fault.ActionNotAllowed},
 		{"2001 pixels up", scroll(-2001), Deny, fault.ActionNotAllowed}, {"no distance", act(action.Scroll), Deny, fault.ActionNotAllowed},
 		{"an unknown kind", act("hover"), Deny, fault.ActionNotAllowed}, {"no kind", act(""), Deny, fault.ActionNotAllowed},
-		{"an unknown tool", action.Request{Tool: "browser.upload"}, Deny, fault.ActionNotAllowed}, {"nothing", action.Request{}, Deny, fault.ActionNotAllowed},
+		{"an upload", action.Request{Tool: action.Upload, Action: action.Action{Kind: action.Attach}}, Ask, ""}, {"an act that says it is an upload", act(action.Attach), Deny, fault.ActionNotAllowed},
+		{"an unknown tool", action.Request{Tool: "browser.download"}, Deny, fault.ActionNotAllowed}, {"nothing", action.Request{}, Deny, fault.ActionNotAllowed},
 	} {
 		d := Decide(x.r, origins)
 		if d.Verdict != x.want || (d.Refusal == nil) != (x.code == "") || d.Refusal != nil && d.Refusal.Code != x.code {

@@ -11,6 +11,13 @@ const disarm = () => {
   return verdict;
 };
 
+// passesOn is the control that a click on the element goes on to: that of the
+// label that it is, or is in (GUARD-01).
+const passesOn = (el) => {
+  for (const up of ancestors(el)) if (tag(up) === 'label') return labelControl(up);
+  return null;
+};
+
 // arm lets events of the types through to the element only, and none once it
 // does not suit the act any more. act has kind and key, or nothing for a frame.
 const arm = (el, types, act = {}) => {
@@ -18,7 +25,8 @@ const arm = (el, types, act = {}) => {
   const state = { seen: false, blocked: false, controller: new AbortController() };
   const { signal } = state.controller;
   const keys = types.includes('keydown');
-  const meets = (node) => (keys ? node === el || (editable(el) && within(el, node)) : reaches(node, el));
+  const onto = passesOn(el); // as it was when all else was checked
+  const meets = (node) => (keys ? node === el || (editable(el) && within(el, node)) : reaches(node, el) || node === onto);
   const judge = (event) => {
     if (!event.isTrusted) return;
     const aim = event.composedPath()[0];

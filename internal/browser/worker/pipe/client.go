@@ -143,7 +143,7 @@ func (c *Client) document(ctx context.Context, o op, body []byte) (observe.Docum
 	}
 	var d observe.Document
 	if parts(body) > maxParts || json.Unmarshal(body, &d) != nil {
-		if o == opAct {
+		if o.sends() {
 			return observe.Document{}, unknown()
 		}
 		return observe.Document{}, unreadable()
@@ -232,7 +232,7 @@ func (a answer) read(o op, ctxErr error) ([]byte, error) {
 		return a.body, nil
 	case a.err.Code != fault.Internal:
 		return nil, a.err
-	case o == opAct || o == opInput:
+	case o.sends():
 		return nil, unknown() // a nameless failure does not say that nothing was sent
 	case ctxErr != nil:
 		return nil, cancelled(ctxErr)
@@ -310,7 +310,7 @@ func unreadable() error {
 }
 
 func lostDuring(o op) error {
-	if o == opAct || o == opInput {
+	if o.sends() {
 		return unknown()
 	}
 	return fault.New(fault.ProviderUnavailable, "The browser ended during the call.").Retry()

@@ -60,12 +60,18 @@ const (
 	opEvidence
 	opFrames
 	opInput
+	opUpload
+	opPicture
 )
+
+// sends reports whether the op may have an effect that is not to be repeated.
+func (o op) sends() bool { return o == opAct || o == opUpload || o == opInput }
 
 // Sizes of a frame's body, in bytes of JSON.
 const (
 	small       = 256 << 10
 	documentMax = 8 << 20 // an observation at every bound, escaped
+	uploadMax   = 7 << 20 // an image at its bound, in base64
 	pictureMax  = 8 << 20
 )
 
@@ -74,7 +80,11 @@ func limit(k kind, o op) int {
 	switch {
 	case k == request && o == opRestore, k == reply && o == opCapture:
 		return browser.MaxMaterial
-	case k == reply && (o == opNavigate || o == opObserve || o == opAct):
+	case k == request && o == opUpload:
+		return uploadMax
+	case k == reply && o == opPicture:
+		return 2 * browser.MaxPicture
+	case k == reply && (o == opNavigate || o == opObserve || o == opAct || o == opUpload):
 		return documentMax
 	case k == picture:
 		return pictureMax

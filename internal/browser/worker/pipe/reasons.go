@@ -22,6 +22,7 @@ var sentences = map[fault.Code][]string{
 		"The address is not on an allowed origin. It was not opened.",
 	},
 	fault.ProviderUnavailable: {
+		"The browser has no room for the image. Nothing was sent.",
 		"Chromium is not installed where it is configured. Run chaperone doctor.",
 		"Xvfb is not installed where it is configured, and a headed browser needs it. Run chaperone doctor.",
 		"A browser does not start as root, because its sandbox would be off.",
@@ -85,6 +86,9 @@ var sentences = map[fault.Code][]string{
 		"The field is read-only. Nothing was sent.",
 		"The link opens another program. Nothing was sent.",
 		"The element opens a file dialog. Nothing was sent.",
+		"The element is in a frame. An image is given to the page itself only. Nothing was sent.",
+		"The page holds as many images as it may. Nothing was sent; open the page again.",
+		"The file field does not take images of this type. Nothing was sent.",
 		"The field takes one line only. Nothing was sent.",
 		"The value is not in the form that this date or time field takes. Nothing was sent.",
 		"The value is longer than the field takes. Nothing was sent.",

@@ -82,7 +82,7 @@ func (s *server) read() error {
 			s.cancel(h.id)
 			continue
 		}
-		if h.kind != request || h.op < opLaunch || h.op > opInput {
+		if h.kind != request || h.op < opLaunch || h.op > opPicture {
 			return errProtocol
 		}
 		body, err := readBody(r, h)
@@ -153,7 +153,7 @@ func (s *server) reply(j job, result []byte, err error) {
 	if err == nil {
 		if err = s.out.send(reply, j.op, j.id, result); err == errTooLarge {
 			err = fault.New(fault.OutputInvalid, "The browser's answer is over its bound.")
-			if j.op == opAct {
+			if j.op.sends() {
 				err = unknown()
 			}
 		} else {
@@ -181,14 +181,13 @@ func (s *server) answer(j job) ([]byte, error) {
 	if (page == nil) != (j.op == opLaunch) {
 		return nil, fault.New(fault.ProviderUnavailable, "There is no browser yet, or there is one already.")
 	}
-	malformed := fault.New(fault.ArgumentsInvalid, "The call could not be read. Nothing was done.")
 	var result any
 	var err error
 	switch j.op {
 	case opLaunch:
 		var setup Setup
 		if json.Unmarshal(j.body, &setup) != nil {
-			return nil, malformed
+			return nil, malformed()
 		}
 		if page, err = s.launch(j.ctx, setup); err != nil {
 			return nil, err
@@ -202,27 +201,31 @@ func (s *server) answer(j job) ([]byte, error) {
 		m, decodeErr := browser.DecodeMaterial(j.body)
 		clear(j.body)
 		if decodeErr != nil {
-			return nil, malformed
+			return nil, malformed()
 		}
 		return nil, page.Restore(j.ctx, m)
 	case opNavigate:
 		var u site.URL
 		if json.Unmarshal(j.body, &u) != nil {
-			return nil, malformed
+			return nil, malformed()
 		}
 		result, err = page.Navigate(j.ctx, u)
 	case opObserve:
 		var q observe.Query
 		if json.Unmarshal(j.body, &q) != nil {
-			return nil, malformed
+			return nil, malformed()
 		}
 		result, err = page.Observe(j.ctx, q)
 	case opAct:
 		var a action.Action
 		if json.Unmarshal(j.body, &a) != nil {
-			return nil, malformed
+			return nil, malformed()
 		}
 		result, err = page.Act(j.ctx, a)
+	case opUpload:
+		result, err = s.serveUpload(j, page)
+	case opPicture:
+		result, err = s.servePicture(j, page)
 	case opCapture:
 		m, err := page.Capture(j.ctx)
 		if err != nil {
@@ -238,7 +241,7 @@ func (s *server) answer(j job) ([]byte, error) {
 	case opInput:
 		var in browser.Input
 		if json.Unmarshal(j.body, &in) != nil {
-			return nil, malformed
+			return nil, malformed()
 		}
 		return nil, page.Input(j.ctx, in)
 	}
