@@ -5,6 +5,7 @@
 package cases
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -79,9 +80,10 @@ func (g *Group) Close() []error {
 // Case is one case: its pages, what they told, and the browser.
 type Case struct {
 	testing.TB
-	group *Group
-	id    string
-	Page  *driver.Page
+	group  *Group
+	id     string
+	Page   *driver.Page
+	Budget int // bytes of an answer; 0 is the default
 }
 
 // Case begins a case in the group's browser, which is started if there is none
@@ -235,7 +237,7 @@ func (c *Case) view(d observe.Document, err error, q observe.Query) View {
 	if err != nil {
 		c.Fatal(err)
 	}
-	v.shown, _, err = projection.Project(raw, projection.Options{Version: contract.V190, Query: q})
+	v.shown, _, err = projection.Project(raw, projection.Options{Version: contract.V190, Query: q, Budget: c.Budget})
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -243,7 +245,7 @@ func (c *Case) view(d observe.Document, err error, q observe.Query) View {
 	if err != nil {
 		c.Fatal(err)
 	}
-	if v.Answer = string(body); len(v.Answer) > projection.Budget(contract.V190) {
+	if v.Answer = string(body); len(v.Answer) > cmp.Or(c.Budget, projection.Budget(contract.V190)) {
 		c.Errorf("an answer of %d bytes", len(v.Answer))
 	}
 	return v
@@ -257,7 +259,11 @@ func (v View) Next() *projection.NextObserve {
 	return v.shown.NextObserve
 }
 
-// Names are those of the controls in the answer, in order, each with its role.
+// Shown are the controls that are in the answer, in order; Elements are those
+// that the browser's side knows.
+func (v View) Shown() []projection.Element { return v.shown.Elements }
+
+// Names are those of the controls of the reading, in order, each with its role.
 func (v View) Names() (out []string) {
 	for _, e := range v.Elements {
 		out = append(out, e.Role+" "+e.Name)
@@ -301,7 +307,7 @@ func (c *Case) TryRef(v View, kind action.Kind, ref string, value ...string) (Vi
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), patience)
 	defer cancel()
-	d, err := c.Page.Act(ctx, a)
+	d, err := c.Page.Act(ctx, a, nil)
 	if err != nil {
 		return View{}, err
 	}
