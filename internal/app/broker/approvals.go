@@ -10,6 +10,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/run"
 	"github.com/chaperone-agents/chaperone/internal/store"
@@ -20,8 +21,8 @@ const MaxOpen = 20
 
 // await returns nil when the owner approved the call, and the refusal
 // otherwise. It waits at most ApprovalWait.
-func (b *Broker) await(ctx context.Context, c caller.Caller, bound binding, r action.Request, onWait func(Pending)) error {
-	asked, err := b.ask(ctx, c, bound, r)
+func (b *Broker) await(ctx context.Context, c caller.Caller, bound binding, r action.Request, image artifact.Image, onWait func(Pending)) error {
+	asked, err := b.ask(ctx, c, bound, r, image)
 	if err != nil || asked.Status == approval.Approved {
 		return err
 	}
@@ -66,13 +67,14 @@ func state(a approval.Approval, now time.Time) error {
 // ask finds the question that the call belongs to, or puts it to the owner.
 // Identical calls share one question, and an answer that was used for an
 // effect is never asked again.
-func (b *Broker) ask(ctx context.Context, c caller.Caller, bound binding, r action.Request) (approval.Approval, error) {
-	view, summary, err := b.session(c).describe(r)
+func (b *Broker) ask(ctx context.Context, c caller.Caller, bound binding, r action.Request, image artifact.Image) (approval.Approval, error) {
+	view, summary, err := b.session(c).describe(r, image)
 	if err != nil {
 		return approval.Approval{}, err
 	}
 	now := b.Now()
 	var asked approval.Approval
+	var created bool
 	err = b.Store.Tx(ctx, c.Scope, func(tx store.Tx) error {
 		last, err := tx.LastApproval(bound.session.ID, r.Digest)
 		switch {
@@ -116,12 +118,16 @@ func (b *Broker) ask(ctx context.Context, c caller.Caller, bound binding, r acti
 		if err := tx.InsertApproval(asked); err != nil {
 			return err
 		}
+		created = true
 		_, err = tx.Append(audit.Entry{
 			Scope: c.Scope, At: now, Kind: audit.ApprovalRequested, Device: c.Device, Subject: asked.ID,
 			Tool: string(r.Tool), Digest: r.Digest, Detail: detail,
 		})
 		return err
 	})
+	if err == nil && created && asked.Status == approval.Pending {
+		b.illustrate(ctx, c, asked.ID, r)
+	}
 	b.Hub.Changed(c.Scope)
 	return asked, public(err)
 }

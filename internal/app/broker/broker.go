@@ -3,7 +3,8 @@
 // acts, observes, projects and records, in that order, for every tool alike; a
 // tool cannot skip a step (POL-01, POL-02, SCRL-01, TOOL-06, TOOL-10, GATE-05,
 // GATE-07, REL-01, REL-02, REC-01, REC-02, CHAL-01, COND-02, COND-03, COND-06,
-// COND-07, EVID-04, FOC-07 to FOC-09, OPD-01 to OPD-04, LEASE-03 to LEASE-06,
+// COND-07, EVID-04, FOC-07 to FOC-09, OPD-01 to OPD-04, LEASE-03 to LEASE-06, UPL-05,
+// UPL-06, UPL-09, UPL-10, VIEW-02,
 // RENEW-01, RENEW-02, ACC-02, ACC-07).
 package broker
 
@@ -20,6 +21,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/condition"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
@@ -39,6 +41,7 @@ type Config struct {
 	ApprovalWait time.Duration          // how long a call waits for the owner before it answers approval_pending
 	ApprovalURL  func(id string) string // where the owner decides
 	Headless     bool                   // leases of profiles without a display
+	Images       Images                 // nil: browser.upload is not there (UPL-10)
 	ApproveAll   bool                   // development mode only: the owner's answer is always yes
 	Budget       int                    // bytes of one result; 0 means what the tool's version says
 	Now          func() time.Time       // nil means time.Now
@@ -58,6 +61,7 @@ type Broker struct {
 	mu       sync.Mutex
 	sessions map[string]*session
 	traces   ring
+	pictures album
 }
 
 // New checks the configuration.
@@ -121,6 +125,11 @@ func (b *Broker) call(ctx context.Context, t *trace, c caller.Caller, tool actio
 		return projection.View{}, done(err)
 	}
 	request, err := action.PrepareFor(begun.Contract, tool, arguments)
+	var image artifact.Image
+	if err == nil && request.Tool == action.Upload {
+		image, err = b.image(ctx, c, request.Image)
+		request = request.Bound(image.SHA256)
+	}
 	if done(err) != nil {
 		return projection.View{}, err
 	}
@@ -135,7 +144,7 @@ func (b *Broker) call(ctx context.Context, t *trace, c caller.Caller, tool actio
 	switch decision.Verdict {
 	case policy.Ask:
 		done := t.start(PhaseAwait, Orchestrator)
-		if err := done(b.await(ctx, c, bound, request, onWait)); err != nil {
+		if err := done(b.await(ctx, c, bound, request, image, onWait)); err != nil {
 			return projection.View{}, err
 		}
 	default:
@@ -234,8 +243,13 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 		return projection.View{}, err
 	}
 	s.begun.Store(&bound.session)
+	image, err := b.payload(ctx, c, r)
+	if err != nil {
+		return projection.View{}, err
+	}
+	defer image.Data.Wipe()
 	done := t.start(PhaseAcquire, Isolated)
-	held, err := b.hold(ctx, s, bound)
+	held, err := b.hold(ctx, s, bound, timeOf(r.Tool))
 	if done(err) != nil {
 		return projection.View{}, err
 	}
@@ -244,12 +258,12 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 	if done(err) != nil {
 		return projection.View{}, err
 	}
-	doing, cancel := context.WithTimeout(ctx, toolTime)
+	doing, cancel := context.WithTimeout(ctx, timeOf(r.Tool))
 	defer cancel()
 	seen := s.seen()
 	done = t.start(PhaseDispatch, Isolated)
 	began := time.Now()
-	document, err := b.Service.Do(doing, held, permit, r)
+	document, err := b.send(doing, held, permit, r, image)
 	if err == nil {
 		err = s.saw(document, bound.session.Origins)
 	}
@@ -270,7 +284,7 @@ func (b *Broker) dispatch(ctx context.Context, t *trace, c caller.Caller, r acti
 	invocation.Outcome = run.Succeeded
 	done = t.start(PhaseRecord, Database)
 	if err := done(b.record(ctx, c, invocation, audit.CallCompleted)); err != nil {
-		if r.Tool == action.Act {
+		if r.Tool.Writes() {
 			return projection.View{}, fault.Wrap(fault.OutcomeUnknown, "The action was sent, but its outcome could not be recorded. It is not repeated; observe to see what happened.", err)
 		}
 		return projection.View{}, err
@@ -350,7 +364,7 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 	}
 	kind := audit.CallFailed
 	i.Outcome = run.Failed
-	if r.Tool == action.Act && possiblySent(shown.Code) {
+	if r.Tool.Writes() && possiblySent(shown.Code) {
 		kind, i.Outcome = audit.CallUncertain, run.Uncertain
 		if _, told := errors.AsType[*lostError](cause); !told && !said(shown.Code) {
 			shown = fault.New(fault.OutcomeUnknown, "The action may have been sent, and what happened is not known. It is not repeated; open the page again to see.")
@@ -378,7 +392,7 @@ func (b *Broker) failed(ctx context.Context, c caller.Caller, s *session, r acti
 func possiblySent(code fault.Code) bool {
 	switch code {
 	case fault.NeedsUser, fault.AuthenticationRequired, fault.PageChanged, fault.ElementNotFound,
-		fault.ActionNotAllowed, fault.RegionNotActionable, fault.FocusRequired, fault.ProfileUnavailable, fault.ProviderUnavailable:
+		fault.ActionNotAllowed, fault.GrantNotApplicable, fault.RegionNotActionable, fault.FocusRequired, fault.ProfileUnavailable, fault.ProviderUnavailable:
 		return false
 	}
 	return true

@@ -94,7 +94,7 @@ func categoryOf(err error) Category {
 	case "":
 		return NoFailure
 	case fault.ProfileUnavailable, fault.AuthenticationRequired, fault.NeedsUser, fault.Forbidden,
-		fault.ApprovalPending, fault.ApprovalDenied, fault.ApprovalExpired:
+		fault.GrantNotApplicable, fault.ApprovalPending, fault.ApprovalDenied, fault.ApprovalExpired:
 		return Permission
 	case fault.PageChanged, fault.ActionNotAllowed, fault.ArgumentsInvalid, fault.RegionNotActionable, fault.FocusRequired:
 		return InvalidArguments
@@ -126,7 +126,7 @@ type trace struct {
 
 func begin(tool action.Tool) *trace {
 	switch tool {
-	case action.Navigate, action.Observe, action.Act:
+	case action.Navigate, action.Observe, action.Act, action.Upload:
 	default:
 		tool = "" // a name that a client made up
 	}

@@ -19,7 +19,7 @@ func newInvocation(c caller.Caller, r action.Request, now time.Time) run.Invocat
 		Scope: c.Scope, ID: ident.New(), SessionID: c.Session, Tool: r.Tool, Digest: r.Digest,
 		Outcome: run.Running, StartedAt: now,
 	}
-	if r.Tool == action.Act {
+	if r.Tool.Writes() {
 		i.EffectSentAt = now
 	}
 	return i

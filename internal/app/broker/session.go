@@ -13,6 +13,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -91,7 +92,7 @@ func (s *session) fresh(r action.Request) error {
 	if q := r.Query.Region; r.Tool == action.Observe && q != nil && q.TextOffset > 0 && q.Revision == s.last.Revision() && s.region(q.Ref) {
 		return fault.New(fault.FocusRequired, "A text_offset continues a focused read. Nothing was read; read the region without text_offset first, then copy next_text.")
 	}
-	if r.Tool != action.Act {
+	if !r.Tool.Writes() {
 		return nil
 	}
 	if s.last.Revision() != r.Action.ExpectedRevision {
@@ -129,7 +130,7 @@ func (s *session) focused(r *action.Request) {
 
 // describe is what the owner is shown of an act. What cannot be described is
 // not asked about.
-func (s *session) describe(r action.Request) (approval.View, string, error) {
+func (s *session) describe(r action.Request, image artifact.Image) (approval.View, string, error) {
 	if err := s.fresh(r); err != nil {
 		return approval.View{}, "", err
 	}
@@ -138,6 +139,10 @@ func (s *session) describe(r action.Request) (approval.View, string, error) {
 	_, facts, _ := s.last.Find(r.Action.Ref)
 	if r.Action.Kind == action.Type && facts.FieldKind.Credential() {
 		return approval.View{}, "", fault.New(fault.ActionNotAllowed, "Agents may not type into password or one-time-code fields. Nothing was sent; the owner signs in.")
+	}
+	if r.Tool == action.Upload {
+		view, summary := approval.DescribeUpload(r.Action, image, s.last)
+		return view, summary, nil
 	}
 	view, summary := approval.Describe(r.Action, s.last)
 	return view, summary, nil
@@ -177,7 +182,7 @@ func (s *session) interrupted(r action.Request) error {
 	switch {
 	case s.last.Document().Interruption == "":
 		return nil
-	case r.Tool == action.Act:
+	case r.Tool.Writes():
 		return challenged(nil)
 	case !r.Version.AtLeast(contract.V170):
 		return fault.New(fault.NeedsUser, "The website asks for its owner. Nothing was sent; ask the owner to sign in.")
@@ -187,7 +192,7 @@ func (s *session) interrupted(r action.Request) error {
 
 // done notes that the service carried out an operation of the lease.
 func (s *session) done(r action.Request) {
-	if r.Tool == action.Act {
+	if r.Tool.Writes() {
 		s.lease.Sequence++
 	}
 }
@@ -196,7 +201,7 @@ func (s *session) done(r action.Request) {
 // (section 2.2 of the requirements); after any other the lease is retired.
 func keeps(code fault.Code) bool {
 	switch code {
-	case fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed, fault.RegionNotActionable, fault.FocusRequired, fault.URLDisallowed,
+	case fault.PageChanged, fault.ElementNotFound, fault.ActionNotAllowed, fault.GrantNotApplicable, fault.RegionNotActionable, fault.FocusRequired, fault.URLDisallowed,
 		fault.SiteUnreachable, fault.NavigationCancelled, fault.OutputInvalid, fault.NeedsUser, fault.AuthenticationRequired:
 		return true
 	}
@@ -218,11 +223,12 @@ func (s *session) dropRows() {
 }
 
 // hold returns the proof of the session's lease, attaching or acquiring one
-// when needed (LEASE-04, LEASE-06). A lease that outlasts the call is reused.
-func (b *Broker) hold(ctx context.Context, s *session, bound binding) (lease.Held, error) {
+// when needed (LEASE-04, LEASE-06). A lease that outlasts the call, which takes
+// at most d, is reused.
+func (b *Broker) hold(ctx context.Context, s *session, bound binding, d time.Duration) (lease.Held, error) {
 	now := b.Now()
-	if s.lease.Sequence == 0 || !now.Add(toolTime).Before(s.lease.ExpiresAt) {
-		if s.lease.Ref != "" && !now.Add(toolTime).Before(s.lease.ExpiresAt) {
+	if s.lease.Sequence == 0 || !now.Add(d).Before(s.lease.ExpiresAt) {
+		if s.lease.Ref != "" && !now.Add(d).Before(s.lease.ExpiresAt) {
 			if err := b.release(ctx, s); err != nil {
 				return lease.Held{}, err
 			}

@@ -15,6 +15,7 @@ import (
 // closes those of sessions that ended (RENEW-02, PLACE-02). It is called about
 // once a minute and whenever a session may have ended.
 func (b *Broker) Upkeep(ctx context.Context) {
+	b.pictures.drop(func(scope caller.Scope, id string) bool { return b.closed(ctx, scope, id) })
 	b.mu.Lock()
 	all := make([]*session, 0, len(b.sessions))
 	for _, s := range b.sessions {

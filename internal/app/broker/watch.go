@@ -37,7 +37,7 @@ func (b *Broker) watch(ctx context.Context, t *trace, s *session, bound binding,
 		return nil, nil
 	}
 	w := &watcher{Broker: b, trace: t, session: s, bound: bound, condition: r.Condition, begin: began, reads: 1, last: time.Since(began)}
-	if r.Tool == action.Act {
+	if r.Tool.Writes() {
 		w.begin, w.last = time.Now(), 0
 	}
 	status, err := w.look(ctx, false)
@@ -171,7 +171,7 @@ func (e *lostError) Unwrap() error { return e.fault }
 
 func lost(r action.Request, err error) error {
 	switch {
-	case r.Tool != action.Act:
+	case !r.Tool.Writes():
 		return err
 	case fault.Is(err, fault.NeedsUser):
 		return challenged(err)

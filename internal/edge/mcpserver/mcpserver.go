@@ -152,7 +152,7 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 func (s *Server) server(a agent) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "chaperone", Title: "Chaperone", Version: s.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
-	for _, t := range a.tools.Tools() {
+	for _, t := range s.Broker.Tools(a.tools) {
 		server.AddTool(definition(t, a.names), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.call(ctx, a.Caller, action.Tool(t.Name), r), nil
 		})
