@@ -29,7 +29,7 @@ type plan struct {
 	from      path // where the window of controls begins
 	extract   *observe.ExtractQuery
 	before    reading // what is continued
-	continued bool    // the text must be the one that was captured before
+	continued bool    // what was given out of the captured text must still be there
 	offset    int
 }
 
@@ -122,6 +122,16 @@ func (p *plan) continueAt(offset int, current reading) error {
 	return nil
 }
 
+// goesOn reports whether reading on from the offset leaves no gap and repeats
+// nothing. A focused reading wants all of its text as it was (FOC-03); that of a
+// page, which may change at its end for ever, what was given out of it.
+func (p plan) goesOn(text string) bool {
+	if p.args.Focus != nil {
+		return text == p.before.text
+	}
+	return strings.HasPrefix(text, p.before.text[:p.offset])
+}
+
 // newest refuses every revision but the newest (EXTR-03, FOC-04).
 func newest(asked, revision string) error {
 	if revision != "" && asked == revision {
@@ -151,7 +161,7 @@ func (p plan) finish(d *observe.Document, u site.URL, seen pagejs.Page) (reading
 		Version: 1, Scope: "main_document", ScannedNodes: seen.RegionNodes, ScanLimitReached: seen.RegionLimit, OmittedRegions: seen.OmittedRegions,
 	}
 	next := reading{text: d.Text, regions: len(d.Regions), focused: p.args.Focus != nil, offset: p.offset}
-	if p.continued && d.Text != p.before.text {
+	if p.continued && !p.goesOn(d.Text) {
 		return next, fault.New(fault.PageChanged, "The text has changed since it was read. Observe again.")
 	}
 	if next.focused {

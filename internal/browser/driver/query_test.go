@@ -49,9 +49,13 @@ func FuzzRegionQuery(f *testing.F) {
 	})
 }
 
-// FOC-03, TEXT-05: what is given out is the rest of the captured text, and only
-// of the same text.
+// FOC-03, FOC-04, TEXT-05: what is given out goes on where the captured text
+// was left, and is refused when that text has changed: of a region anywhere, of
+// a page before the offset.
 func FuzzContinuation(f *testing.F) {
+	f.Add("abc", "abd", 2, false)
+	f.Add("abc", "ab", 3, false)
+	f.Add("abc", "abc and more", 3, true)
 	f.Add("añb", "añb", 3, true)
 	f.Add("abc", "abd", 1, false)
 	f.Fuzz(func(t *testing.T, before, now string, offset int, focused bool) {
@@ -70,7 +74,8 @@ func FuzzContinuation(f *testing.F) {
 		}
 		d := observe.Document{Revision: "n"}
 		next, err := p.finish(&d, u, pagejs.Page{Extras: pagejs.Extras{Text: now}})
-		if (err == nil) != (before == now) {
+		same := before == now || !focused && strings.HasPrefix(now, before[:offset])
+		if (err == nil) != same {
 			t.Fatalf("%q after %q: %v", now, before, err)
 		}
 		if err != nil {
@@ -84,6 +89,38 @@ func FuzzContinuation(f *testing.F) {
 		}
 		if focused && (d.Focus.TextCursor != current.cursor || d.Focus.TextOffset != offset || d.Focus.TextTotalBytes != len(now)) {
 			t.Errorf("%+v", d.Focus)
+		}
+	})
+}
+
+// EXP-06, EXP-11: whatever an agent sends as a cursor or an anchor, the only
+// places to go on from are those that the newest observation gave.
+func FuzzPosition(f *testing.F) {
+	const revision = "0123456789abcdef0123456789abcdef"
+	cursor := strings.Repeat("c", 32)
+	f.Add(cursor, "")
+	f.Add(strings.Repeat("C", 32), "")
+	f.Add("", revision+":7")
+	f.Add("", revision+":07")
+	f.Add("", revision+":8")
+	f.Add("", revision+":region:0")
+	f.Add("", ":7")
+	shown := view{cursor: cursor, next: path{{offset: 9}}, targets: map[int]place{7: {at: path{{offset: 3, number: 7}}}}}
+	f.Fuzz(func(t *testing.T, cursorAsked, after string) {
+		q := observe.Query{Cursor: cursorAsked, After: after}
+		if q.Validate() != nil || cursorAsked+after == "" {
+			return
+		}
+		at, err := shown.position(q, revision)
+		known := q.Cursor == cursor || q.After == revision+":7"
+		if (err == nil) != known || err != nil && !fault.Is(err, fault.PageChanged) {
+			t.Fatalf("%+v: %v", q, err)
+		}
+		if known && at[0].offset != map[bool]int{true: 9, false: 3}[q.Cursor != ""] {
+			t.Errorf("%+v goes on at %+v", q, at)
+		}
+		if _, err := (view{}).position(q, revision); err == nil {
+			t.Errorf("%+v goes on from nothing", q)
 		}
 	})
 }

@@ -123,11 +123,19 @@ func TestTextContinuation(t *testing.T) {
 		t.Fatal(changed.Text, err)
 	}
 	// FOC-04: what was read before has changed underneath.
-	script, change := b.later(t, "tick", "o.textContent = 'beta'")
+	script, change := b.later(t, "tick", "o.textContent = 'albeit'")
 	d = b.open(t, "/ticking", `<p id=o>alpha</p>`+script)
 	change()
 	for range 2 { // and then no reference of it is left
-		_, err = b.page.Observe(t.Context(), observe.Query{Text: &observe.TextQuery{Revision: d.Revision, Offset: 1}})
+		_, err = b.page.Observe(t.Context(), observe.Query{Text: &observe.TextQuery{Revision: d.Revision, Offset: 4}})
 		refused(t, err, fault.PageChanged)
+	}
+	// What comes behind the offset may change: nothing is left out or repeated.
+	script, change = b.later(t, "log", "o.textContent += ' three'")
+	d = b.open(t, "/log", `<p>one</p><p id=o>two</p>`+script)
+	change()
+	next, err = b.page.Observe(t.Context(), observe.Query{Text: &observe.TextQuery{Revision: d.Revision, Offset: 4}})
+	if err != nil || next.Text != "two three" {
+		t.Errorf("%q %v", next.Text, err)
 	}
 }
