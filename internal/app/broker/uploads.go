@@ -50,6 +50,27 @@ func (b *Broker) Tools(set contract.Set) []contract.Tool {
 	return out
 }
 
+// Attached is the identifiers of at most ten images that the agent's session
+// can upload, newest first.
+func (b *Broker) Attached(ctx context.Context, c caller.Caller) ([]string, error) {
+	if b.Images == nil {
+		return nil, nil
+	}
+	usable, err := b.Images.Usable(ctx, c)
+	return identifiers(usable, ""), public(err)
+}
+
+// identifiers are those of the first images but the one.
+func identifiers(images []artifact.Image, but string) []string {
+	var ids []string
+	for _, i := range images {
+		if i.ID != but && len(ids) < maxNamed {
+			ids = append(ids, i.ID)
+		}
+	}
+	return ids
+}
+
 // image is the record of what an upload names. The owner is not asked about
 // what could not be sent, so its bytes are looked at already.
 func (b *Broker) image(ctx context.Context, c caller.Caller, id string) (artifact.Image, error) {
@@ -73,12 +94,7 @@ func (b *Broker) image(ctx context.Context, c caller.Caller, id string) (artifac
 
 // noImage is the one answer to every identifier that leads to no image.
 func noImage(usable []artifact.Image, id string) error {
-	var ids []string
-	for _, i := range usable {
-		if i.ID != id && len(ids) < maxNamed {
-			ids = append(ids, i.ID)
-		}
-	}
+	ids := identifiers(usable, id)
 	if len(ids) == 0 {
 		return fault.New(fault.ArgumentsInvalid, "There is no such image in this session, and no other. Nothing was sent; ask the owner to attach one.")
 	}

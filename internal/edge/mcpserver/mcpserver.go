@@ -1,8 +1,8 @@
 // Package mcpserver serves the browser tools over the Model Context Protocol:
 // streamable HTTP at /mcp, and the byte stream of a stdio client tunnelled
 // through one websocket at /mcp/stdio. Both authenticate the paired device of
-// one agent session and speak to the same broker (CAP-01, TOOL-01 to TOOL-04,
-// TOOL-07, TOOL-10, GOAL-03, OBS results of section 2.2 of the requirements).
+// one agent session and speak to the same broker (CAP-01, TOOL-01 to TOOL-05,
+// TOOL-07, TOOL-10, UPL-10, GOAL-03, OBS results of section 2.2 of the requirements).
 package mcpserver
 
 import (
@@ -11,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -72,6 +73,7 @@ type agent struct {
 	caller.Caller
 	names Names
 	tools contract.Set
+	about string // the instructions
 }
 
 // agent authenticates the request as an agent device.
@@ -87,7 +89,13 @@ func (s *Server) agent(r *http.Request) (agent, error) {
 	if n := Names(r.URL.Query().Get("tool-names")); n == Dotted || n == Underscore {
 		a.names = n
 	}
-	a.tools, err = s.Broker.Contract(r.Context(), c)
+	if a.tools, err = s.Broker.Contract(r.Context(), c); err != nil {
+		return agent{}, err
+	}
+	images, err := s.Broker.Attached(r.Context(), c)
+	if a.about = instructions; len(images) > 0 {
+		a.about += " The owner attached these images to this session (image_id, newest first): " + strings.Join(images, ", ") + "."
+	}
 	return a, err
 }
 
@@ -151,7 +159,7 @@ func (s *Server) serveStdio(w http.ResponseWriter, r *http.Request) {
 // tools that the session began with.
 func (s *Server) server(a agent) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "chaperone", Title: "Chaperone", Version: s.Version},
-		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+		&mcp.ServerOptions{Instructions: a.about, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	for _, t := range s.Broker.Tools(a.tools) {
 		server.AddTool(definition(t, a.names), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.call(ctx, a.Caller, action.Tool(t.Name), r), nil

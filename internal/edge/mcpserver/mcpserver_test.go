@@ -52,6 +52,11 @@ type bench struct {
 
 func newBench(t *testing.T, wait time.Duration) *bench {
 	t.Helper()
+	return newBenchWith(t, wait, func(*broker.Config) {})
+}
+
+func newBenchWith(t *testing.T, wait time.Duration, change func(*broker.Config)) *bench {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	db, err := sqlite.Open(sqlite.Config{Path: filepath.Join(t.TempDir(), "data", "test.db"), Log: log})
 	if err != nil {
@@ -62,10 +67,12 @@ func newBench(t *testing.T, wait time.Duration) *bench {
 	if b.pair, err = access.New(access.Config{Store: db, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	calls, err := broker.New(broker.Config{
+	config := broker.Config{
 		Store: db, Service: &fake.Service{World: b.world}, Hub: b.hub, ApprovalWait: wait, Log: log,
 		ApprovalURL: func(id string) string { return "http://127.0.0.1:8787/#/approvals/" + id },
-	})
+	}
+	change(&config)
+	calls, err := broker.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

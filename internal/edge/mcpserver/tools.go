@@ -34,9 +34,10 @@ const instructions = `These tools work on websites that their owner is signed in
 // definition advertises one version of a tool. There is no tool that approves,
 // signs in, selects a profile or changes a policy (TOOL-07, AUTHN-01).
 func definition(t contract.Tool, names Names) *mcp.Tool {
-	open, destructive := true, !t.ReadOnly
 	return &mcp.Tool{
 		Name: names.of(t.Name), Title: t.Title, Description: t.Description, InputSchema: t.Schema,
-		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, DestructiveHint: &destructive, OpenWorldHint: &open},
+		// What the protocol takes for granted of the others is true: they may
+		// destroy something, and the world they reach is open.
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly},
 	}
 }

@@ -1,13 +1,16 @@
 package mcpserver_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/contract"
 )
 
@@ -48,11 +51,11 @@ func TestToolsAndSpelling(t *testing.T) {
 // TOOL-10, TOOL-11, PAGE-09: a session is offered the versions that it began
 // with, and the newest list stays small.
 func TestToolsOfTheSession(t *testing.T) {
-	b := newBench(t, 0)
+	b := newBenchWith(t, 0, func(c *broker.Config) { c.Images = album{} })
 	for _, set := range contract.Sets() {
 		_, credential := b.agentWith(caller.Agent, set)
 		list, err := b.overHTTP(credential, nil).ListTools(t.Context(), nil)
-		if err != nil || len(list.Tools) != 3 {
+		if err != nil || len(list.Tools) != len(set.Tools()) {
 			t.Fatalf("%d tools, %v", len(list.Tools), err)
 		}
 		for _, want := range set.Tools() {
@@ -70,6 +73,36 @@ func TestToolsOfTheSession(t *testing.T) {
 			t.Errorf("the list of tools has %d bytes", n)
 		} else {
 			t.Logf("%s: the list of tools has %d bytes", set, n)
+		}
+	}
+}
+
+// album is the images of every session.
+type album []artifact.Image
+
+func (a album) Usable(context.Context, caller.Caller) ([]artifact.Image, error) { return a, nil }
+func (a album) Resolve(context.Context, caller.Caller, string) (artifact.Payload, bool, error) {
+	return artifact.Payload{}, false, nil
+}
+
+// UPL-02: an agent is told the identifiers of its images, when it connects and
+// when it names another.
+func TestAgentsLearnIdentifiers(t *testing.T) {
+	images := album{{ID: "3f0c1f9e-6a34-4b57-9a52-0d6c0c1f2a3b"}, {ID: "5e1d9a77-14de-4c9e-8b5f-0c6b3f6f7a11"}}
+	b := newBenchWith(t, 0, func(c *broker.Config) { c.Images = images })
+	_, credential := b.agent(caller.Agent)
+	_, second := b.agent(caller.Agent)
+	for name, session := range map[string]*mcp.ClientSession{"http": b.overHTTP(credential, nil), "stdio": b.overStdio(second, "", nil)} {
+		about := session.InitializeResult().Instructions
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "browser.upload", Arguments: map[string]string{
+			"image_id": "00000000-0000-4000-8000-000000000000", "expected_revision": "r", "ref": "r:1"}})
+		if err != nil || !r.IsError {
+			t.Fatalf("%s: %+v, %v", name, r, err)
+		}
+		for _, i := range images {
+			if !strings.Contains(about, i.ID) || !strings.Contains(asJSON(t, r), i.ID) {
+				t.Errorf("%s: %s is not in %q or not in %s", name, i.ID, about, asJSON(t, r))
+			}
 		}
 	}
 }
