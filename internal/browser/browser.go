@@ -15,6 +15,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -43,6 +44,8 @@ type Service interface {
 	// Do carries out one call under a lease and a permit: navigate, observe or
 	// act, then settles and observes. It refuses an invalid held or a permit
 	// that is not for the request's digest before anything leaves the process.
+	// The permit's constraint goes with an act; an act that it does not cover
+	// uses up no number (CONS-04).
 	Do(ctx context.Context, held lease.Held, permit grant.Permit, r action.Request) (observe.Document, error)
 	// Upload is Do for an upload, whose image travels beside the request
 	// (UPL-07). The bytes are checked again before they leave and where they
@@ -117,8 +120,11 @@ type Page interface {
 	Observe(ctx context.Context, q observe.Query) (observe.Document, error)
 	// Act sends one input to the element of the last observation, settles and
 	// observes. PageChanged, ElementNotFound and ActionNotAllowed mean that
-	// nothing was sent; OutcomeUnknown that something may have been.
-	Act(ctx context.Context, a action.Action) (observe.Document, error)
+	// nothing was sent; OutcomeUnknown that something may have been. With a
+	// constraint, the live element must be covered by it: GrantNotApplicable
+	// means that nothing was sent and no reference is live any more (CONS-01 to
+	// CONS-04).
+	Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error)
 	// Upload gives the image to a file input of the main document, or to the one
 	// that a click on the element asks for, then settles and observes (UPL-02 to
 	// UPL-04, UPL-09). Errors are those of Act.

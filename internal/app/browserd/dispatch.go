@@ -9,6 +9,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -19,18 +20,29 @@ func (s *Service) Do(ctx context.Context, h lease.Held, permit grant.Permit, r a
 	if !h.Valid() || !permit.For(r.Digest) {
 		return observe.Document{}, fault.New(fault.ActionNotAllowed, "The call has no lease or no permit. Nothing was sent.")
 	}
-	return s.Dispatch(ctx, h.Ref(), h.Sequence(), r)
+	return s.Dispatch(ctx, h.Ref(), h.Sequence(), r, permit.Constraint())
 }
 
 // Dispatch carries out one validated call under the lease with the reference.
 // Its caller has authenticated the orchestrator, which decides what is
 // allowed; here the lease is checked again: tuple, expiry, fence, origins and,
-// for an act, its number (LEASE-07). Each number is dispatched at most once.
-func (s *Service) Dispatch(ctx context.Context, ref string, sequence int64, r action.Request) (observe.Document, error) {
-	return s.dispatch(ctx, ref, sequence, r, artifact.Payload{})
+// for an act, its number (LEASE-07). Each number is dispatched at most once. A
+// constraint limits an act; one that it does not cover keeps its number
+// (CONS-04).
+func (s *Service) Dispatch(ctx context.Context, ref string, sequence int64, r action.Request, c *constraint.Constraint) (observe.Document, error) {
+	if c != nil && r.Tool != action.Act {
+		return observe.Document{}, fault.New(fault.ActionNotAllowed, "Only an act has a constraint. Nothing was sent.")
+	}
+	return s.dispatch(ctx, ref, sequence, r, cargo{constraint: c})
 }
 
-func (s *Service) dispatch(ctx context.Context, ref string, sequence int64, r action.Request, image artifact.Payload) (observe.Document, error) {
+// cargo is what travels beside a request.
+type cargo struct {
+	image      artifact.Payload
+	constraint *constraint.Constraint
+}
+
+func (s *Service) dispatch(ctx context.Context, ref string, sequence int64, r action.Request, with cargo) (observe.Document, error) {
 	l, err := s.find(ref)
 	if err != nil {
 		return observe.Document{}, err
@@ -45,7 +57,7 @@ func (s *Service) dispatch(ctx context.Context, ref string, sequence int64, r ac
 	}
 	ctx, stop := context.WithTimeout(ctx, s.left(l))
 	defer stop()
-	d, err := s.operate(ctx, l, sequence, r, image)
+	d, err := s.operate(ctx, l, sequence, r, with)
 	if l.rt.dead() {
 		// Not in this goroutine's turn: ending waits for nobody, but the lease
 		// must be gone before the caller hears of it.
@@ -87,7 +99,7 @@ func (s *Service) turn(ctx context.Context, l *held) (_ context.Context, leave f
 	return ctx, leave, nil
 }
 
-func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action.Request, image artifact.Payload) (observe.Document, error) {
+func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action.Request, with cargo) (observe.Document, error) {
 	switch r.Tool {
 	case action.Navigate:
 		return l.rt.page.Navigate(ctx, r.URL)
@@ -97,15 +109,19 @@ func (s *Service) operate(ctx context.Context, l *held, sequence int64, r action
 		if err := s.spend(l, sequence); err != nil {
 			return observe.Document{}, err
 		}
-		return l.rt.page.Act(ctx, r.Action)
+		d, err := l.rt.page.Act(ctx, r.Action, with.constraint)
+		if fault.Is(err, fault.GrantNotApplicable) {
+			s.giveBack(l)
+		}
+		return d, err
 	case action.Upload:
-		if r.Image != image.ID || !image.Valid() {
+		if r.Image != with.image.ID || !with.image.Valid() {
 			break
 		}
 		if err := s.spend(l, sequence); err != nil {
 			return observe.Document{}, err
 		}
-		return l.rt.page.Upload(ctx, r.Action, image)
+		return l.rt.page.Upload(ctx, r.Action, with.image)
 	}
 	return observe.Document{}, fault.New(fault.ActionNotAllowed, "There is no such operation. Nothing was sent.")
 }
@@ -122,6 +138,14 @@ func (s *Service) spend(l *held, sequence int64) error {
 	}
 	l.sequence++
 	return nil
+}
+
+// giveBack returns the number of an act that was not sent. The lease's turn is
+// still held, so it is the newest.
+func (s *Service) giveBack(l *held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.sequence--
 }
 
 // left is how long the lease lasts.

@@ -21,6 +21,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/browser/servicetest"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -168,8 +169,8 @@ func (p *deafPage) Navigate(ctx context.Context, u site.URL) (observe.Document, 
 	return d, err
 }
 
-func (p *deafPage) Act(ctx context.Context, a action.Action) (observe.Document, error) {
-	d, err := p.Page.Act(ctx, a)
+func (p *deafPage) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a, c)
 	if err == nil && p.d.observe != nil {
 		d = p.d.observe(d)
 	}
@@ -217,11 +218,11 @@ func TestReportsAreChecked(t *testing.T) {
 	if err := r.navigate(l.Ref, servicetest.Home); !fault.Is(err, fault.OutputInvalid) {
 		t.Errorf("navigate: %v", err)
 	}
-	d, err := r.Dispatch(t.Context(), l.Ref, 0, r.request(action.Observe, struct{}{}))
+	d, err := r.Dispatch(t.Context(), l.Ref, 0, r.request(action.Observe, struct{}{}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Dispatch(t.Context(), l.Ref, 1, r.request(action.Act, map[string]string{"kind": "click", "expected_revision": d.Revision, "ref": d.Elements[0].Ref}))
+	_, err = r.Dispatch(t.Context(), l.Ref, 1, r.request(action.Act, map[string]string{"kind": "click", "expected_revision": d.Revision, "ref": d.Elements[0].Ref}), nil)
 	if !fault.Is(err, fault.OutcomeUnknown) || len(r.world.Effects()) != 1 {
 		t.Errorf("act: %v with %d effects", err, len(r.world.Effects()))
 	}
@@ -245,17 +246,17 @@ func TestActErrors(t *testing.T) {
 		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
 			r := newRig(t)
 			l := r.acquire("run")
-			d, err := r.Dispatch(t.Context(), l.Ref, 0, r.request(action.Navigate, map[string]string{"url": servicetest.Home}))
+			d, err := r.Dispatch(t.Context(), l.Ref, 0, r.request(action.Navigate, map[string]string{"url": servicetest.Home}), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { return c.err })
-			_, err = r.Dispatch(t.Context(), l.Ref, 1, r.request(action.Act, map[string]string{"kind": "click", "expected_revision": d.Revision, "ref": d.Elements[0].Ref}))
+			_, err = r.Dispatch(t.Context(), l.Ref, 1, r.request(action.Act, map[string]string{"kind": "click", "expected_revision": d.Revision, "ref": d.Elements[0].Ref}), nil)
 			if e := fault.Public(err); e.Code != c.want || strings.Contains(e.Public, "planted") {
 				t.Errorf("%v", e)
 			}
 			// The browser is alive, so the lease is: the agent can look first.
-			if _, err := r.Dispatch(t.Context(), l.Ref, 0, r.request(action.Observe, struct{}{})); err != nil {
+			if _, err := r.Dispatch(t.Context(), l.Ref, 0, r.request(action.Observe, struct{}{}), nil); err != nil {
 				t.Errorf("observing after it: %v", err)
 			}
 		})

@@ -106,7 +106,7 @@ func (r *rig) request(tool action.Tool, arguments any) action.Request {
 
 func (r *rig) navigate(ref, url string) error {
 	r.Helper()
-	_, err := r.Dispatch(r.Context(), ref, 0, r.request(action.Navigate, map[string]string{"url": url}))
+	_, err := r.Dispatch(r.Context(), ref, 0, r.request(action.Navigate, map[string]string{"url": url}), nil)
 	return err
 }
 

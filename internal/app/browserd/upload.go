@@ -25,7 +25,7 @@ func (s *Service) DispatchUpload(ctx context.Context, ref string, sequence int64
 	if r.Tool != action.Upload || r.Image != image.ID || !image.Valid() {
 		return observe.Document{}, fault.New(fault.ActionNotAllowed, "That is no upload of that image. Nothing was sent.")
 	}
-	return s.dispatch(ctx, ref, sequence, r, image)
+	return s.dispatch(ctx, ref, sequence, r, cargo{image: image})
 }
 
 // Picture implements browser.Service.

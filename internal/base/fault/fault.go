@@ -25,6 +25,7 @@ const (
 	PageChanged            Code = "tool.browser.page_changed"
 	ElementNotFound        Code = "tool.browser.element_not_found"
 	ActionNotAllowed       Code = "tool.browser.action_not_allowed"
+	GrantNotApplicable     Code = "tool.browser.grant_not_applicable"  // refused before anything was sent; a fresh approval may do (CONS-04)
 	RegionNotActionable    Code = "tool.browser.region_not_actionable" // a region is for reading (FOC-07)
 	FocusRequired          Code = "tool.browser.focus_required"        // an offset needs the focused reading it is of (FOC-08)
 	OutputInvalid          Code = "tool.browser.output_invalid"
@@ -53,7 +54,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		URLDisallowed, ProviderUnavailable, SiteUnreachable, NavigationCancelled, ProfileUnavailable,
-		AuthenticationRequired, NeedsUser, PageChanged, ElementNotFound, ActionNotAllowed, RegionNotActionable,
+		AuthenticationRequired, NeedsUser, PageChanged, ElementNotFound, ActionNotAllowed, GrantNotApplicable, RegionNotActionable,
 		FocusRequired, OutputInvalid, OutcomeUnknown, ArgumentsInvalid, ApprovalPending, ApprovalDenied, ApprovalExpired,
 		Unauthenticated, Forbidden, NotFound, Conflict, InvalidTransition, MalformedRequest,
 		UnsupportedMedia, PayloadTooLarge, Internal,

@@ -12,6 +12,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -107,23 +108,23 @@ func (p *anyRevision) Observe(ctx context.Context, _ observe.Query) (d observe.D
 	return d, err
 }
 
-func (p *anyRevision) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+func (p *anyRevision) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
 	if p.last.Revision != "" {
 		a.Ref = p.last.Revision + a.Ref[len(a.ExpectedRevision):]
 		a.ExpectedRevision = p.last.Revision
 	}
-	return p.Page.Act(ctx, a)
+	return p.Page.Act(ctx, a, c)
 }
 
 type twice struct{ browser.Page }
 
-func (p twice) Act(ctx context.Context, a action.Action) (observe.Document, error) {
-	d, err := p.Page.Act(ctx, a)
+func (p twice) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a, c)
 	if err != nil {
 		return d, err
 	}
 	a.Ref, a.ExpectedRevision = d.Revision+a.Ref[len(a.ExpectedRevision):], d.Revision
-	if again, err := p.Page.Act(ctx, a); err == nil {
+	if again, err := p.Page.Act(ctx, a, c); err == nil {
 		return again, nil
 	}
 	return d, nil
@@ -131,14 +132,14 @@ func (p twice) Act(ctx context.Context, a action.Action) (observe.Document, erro
 
 type idle struct{ browser.Page }
 
-func (p idle) Act(ctx context.Context, _ action.Action) (observe.Document, error) {
+func (p idle) Act(ctx context.Context, _ action.Action, _ *constraint.Constraint) (observe.Document, error) {
 	return p.Page.Observe(ctx, observe.Query{})
 }
 
 type echoes struct{ browser.Page }
 
-func (p echoes) Act(ctx context.Context, a action.Action) (observe.Document, error) {
-	d, err := p.Page.Act(ctx, a)
+func (p echoes) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a, c)
 	if a.Value != nil {
 		d.Text += *a.Value
 	}
@@ -147,12 +148,12 @@ func (p echoes) Act(ctx context.Context, a action.Action) (observe.Document, err
 
 type trims struct{ browser.Page }
 
-func (p trims) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+func (p trims) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
 	if a.Value != nil {
 		short := (*a.Value)[:1]
 		a.Value = &short
 	}
-	return p.Page.Act(ctx, a)
+	return p.Page.Act(ctx, a, c)
 }
 
 type global struct{ browser.Page }
@@ -232,8 +233,8 @@ func (p *anyAfter) Observe(ctx context.Context, q observe.Query) (observe.Docume
 
 type vague struct{ browser.Page }
 
-func (p vague) Act(ctx context.Context, a action.Action) (observe.Document, error) {
-	d, err := p.Page.Act(ctx, a)
+func (p vague) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
+	d, err := p.Page.Act(ctx, a, c)
 	if err != nil {
 		err = fault.New(fault.OutcomeUnknown, "Something happened.")
 	}

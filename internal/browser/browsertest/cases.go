@@ -86,7 +86,7 @@ func (e *env) act(d observe.Document, kind action.Kind, name string, value ...st
 			if len(value) > 0 {
 				a.Value = &value[0]
 			}
-			return e.page.Act(e.Context(), a)
+			return e.page.Act(e.Context(), a, nil)
 		}
 	}
 	e.Fatalf("no element %q", name)
@@ -210,7 +210,7 @@ var cases = []struct {
 		defer e.done()
 		d := e.navigate(home)
 		for _, ref := range []string{d.Revision + ":99", d.Revision + ":-1", d.Revision, "0:0", d.Revision + ":x"} {
-			_, err := e.page.Act(e.Context(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: ref})
+			_, err := e.page.Act(e.Context(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: ref}, nil)
 			e.refused(err, fault.ElementNotFound)
 		}
 		e.effects()

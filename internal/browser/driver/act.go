@@ -10,6 +10,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -23,7 +24,7 @@ const (
 // browser.Page says, it returns NavigationCancelled when the page asked not to
 // be left, and URLDisallowed when the input led straight to an address off the
 // origins: the input was sent, the address was not opened.
-func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+func (p *Page) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
 	leave, err := p.enter(ctx)
 	if err != nil {
 		return observe.Document{}, err
@@ -35,10 +36,17 @@ func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, erro
 	if err := p.gate(ctx); err != nil {
 		return observe.Document{}, p.ended(err)
 	}
+	if err := p.admitted(ctx, c); err != nil {
+		return observe.Document{}, p.ended(err)
+	}
 	t, err := p.find(ctx, a)
+	if err == nil {
+		err = p.covered(ctx, a, c, &t)
+	}
 	if err != nil {
 		return observe.Document{}, p.ended(err)
 	}
+	defer p.confine(c)()
 	if !t.found.Done {
 		if sent, err := p.dispatch(ctx, a, t); err != nil {
 			if !sent {
@@ -55,6 +63,7 @@ type aimed struct {
 	world *world
 	args  pagejs.TargetArgs
 	found pagejs.Target
+	until time.Time // when the constraint expires; under one only
 }
 
 // find does every check that needs no input: revision, reference, live node,
@@ -161,6 +170,8 @@ func (p *Page) aftermath(ctx context.Context, t aimed) (observe.Document, error)
 	case nothingSent:
 	case nav.kept:
 		return observe.Document{}, fault.New(fault.NavigationCancelled, "The input was sent. It would have left the page, which asked not to be left and was kept. Observe again.")
+	case nav.fenced:
+		return observe.Document{}, fault.Wrap(fault.OutcomeUnknown, "The input was sent. It leads to a page that the grant does not cover, which was not opened. Observe again; do not repeat it.", errFenced)
 	case nav.refused && !nav.hop:
 		return observe.Document{}, fault.New(fault.URLDisallowed, "The input was sent. It leads to an address that is not on an allowed origin, which was not opened; the page is kept. Observe again.")
 	case nav.refused, nav.failed, nav.empty, nav.download:

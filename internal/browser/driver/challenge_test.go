@@ -82,7 +82,7 @@ func TestChallenge(t *testing.T) {
 			if n := strings.Count(b.effects(), fmt.Sprint("sent", i)); n != 1 {
 				t.Errorf("%d clicks arrived", n)
 			}
-			_, err = b.page.Act(t.Context(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: d.Revision + ":0"})
+			_, err = b.page.Act(t.Context(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: d.Revision + ":0"}, nil)
 			refused(t, err, fault.NeedsUser)
 		}
 	})

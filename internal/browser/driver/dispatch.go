@@ -11,6 +11,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
 	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 )
 
 // errBlocked: the input went to another element and was stopped there.
@@ -30,6 +31,9 @@ func (p *Page) dispatch(ctx context.Context, a action.Action, t aimed) (sent boo
 	p.mu.Lock()
 	p.nav = navigation{}
 	p.mu.Unlock()
+	if t.expired() {
+		return false, p.inapplicable(ctx, constraint.Expired)
+	}
 	switch a.Kind {
 	case action.Click:
 		return p.click(ctx, t)
@@ -92,6 +96,9 @@ func (p *Page) click(ctx context.Context, t aimed) (sent bool, _ error) {
 	}
 	if aim.Reason != "" {
 		return false, refusal(aim.Reason)
+	}
+	if t.expired() {
+		return false, p.inapplicable(ctx, constraint.Expired)
 	}
 	press, release := at, at
 	press.X, press.Y, release.X, release.Y = aim.X, aim.Y, aim.X, aim.Y
@@ -185,8 +192,13 @@ func (p *Page) ready(ctx context.Context, t aimed, fn pagejs.Function) (pagejs.T
 	if err := p.in(ctx, t.world, fn, t.args, &got); err != nil {
 		return got, p.unreadable(err)
 	}
-	if got.Reason != "" {
+	switch {
+	case got.Reason == pagejs.NoFocus && t.args.Judged: // GUARD-03
+		return got, p.inapplicable(ctx, constraint.NoFocus)
+	case got.Reason != "":
 		return got, refusal(got.Reason)
+	case t.expired():
+		return got, p.inapplicable(ctx, constraint.Expired)
 	}
 	return got, nil
 }

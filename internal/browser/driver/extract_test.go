@@ -151,7 +151,7 @@ func TestExtraction(t *testing.T) {
 		_, err := b.page.Observe(t.Context(), observe.Query{Extract: &observe.ExtractQuery{Kind: "list", Revision: old.Revision, RowLimit: 1, Fields: x.Fields}})
 		refused(t, err, fault.PageChanged)
 		for _, ref := range []string{x.SourceRef, x.Rows[0].Ref, x.Rows[0].Cells[0].Ref} {
-			_, err := b.page.Act(t.Context(), action.Action{Kind: action.Click, ExpectedRevision: now.Revision, Ref: ref})
+			_, err := b.page.Act(t.Context(), action.Action{Kind: action.Click, ExpectedRevision: now.Revision, Ref: ref}, nil)
 			refused(t, err, fault.ElementNotFound)
 		}
 		if _, err := b.act(t, now, action.Click, "Go"); err != nil { // all of that kept the observation

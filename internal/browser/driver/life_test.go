@@ -95,7 +95,7 @@ func TestLife(t *testing.T) {
 		d := b.open(t, "/form", `<form action=/save method=post><button>Save</button></form>`)
 		result := make(chan error, 1)
 		go func() {
-			_, err := b.page.Act(context.Background(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: d.Elements[0].Ref})
+			_, err := b.page.Act(context.Background(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: d.Elements[0].Ref}, nil)
 			result <- err
 		}()
 		<-arrived

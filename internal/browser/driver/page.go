@@ -19,6 +19,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
 	"github.com/chaperone-agents/chaperone/internal/browser/pagejs"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -62,11 +63,12 @@ type Page struct {
 	doc      document
 	nav      navigation
 	requests requests
-	revision string          // of the newest observation; its handles are in the document
-	reading  reading         // ... and what continues it
-	view     view            // ... and what it showed
-	cost     pagejs.Cost     // ... and where its time went, for benchmarks
-	visited  map[string]bool // origins whose storage may hold something
+	revision string                 // of the newest observation; its handles are in the document
+	reading  reading                // ... and what continues it
+	view     view                   // ... and what it showed
+	cost     pagejs.Cost            // ... and where its time went, for benchmarks
+	fence    *constraint.Constraint // confines documents and pings, while an act needs it
+	visited  map[string]bool        // origins whose storage may hold something
 
 	chooser chooser // guarded by mu
 	uploads uploads // guarded by lock
@@ -95,6 +97,7 @@ type navigation struct {
 	failed    bool // the site could not be reached
 	download  bool // the answer was a file
 	empty     bool // the answer had no page
+	fenced    bool // an address was outside the grant of the act
 	kept      bool // the page asked not to be left, and was kept
 }
 

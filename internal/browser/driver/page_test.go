@@ -66,7 +66,7 @@ func (b *bench) act(t testing.TB, d observe.Document, kind action.Kind, name str
 		dy := 400
 		a.DeltaY = &dy
 	}
-	return b.page.Act(t.Context(), a)
+	return b.page.Act(t.Context(), a, nil)
 }
 
 // effects are the words that pages reported to the site.

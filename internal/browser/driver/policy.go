@@ -205,6 +205,11 @@ func (p *Page) judgeRequest(v fetch.EventRequestPaused) verdict {
 	switch {
 	case isDocument && frame == p.clerkID && frame != "":
 		return blank
+	case p.fenced(v):
+		if isDocument && p.unknownPage(frame) {
+			p.popupAsks(frame, v.Request.URL)
+		}
+		return deny
 	case isDocument && p.unknownPage(frame):
 		p.popupAsks(frame, v.Request.URL)
 		return deny

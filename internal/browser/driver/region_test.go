@@ -87,7 +87,7 @@ func TestRegions(t *testing.T) {
 	})
 	t.Run("REGN-06 FOC-07 regions are for reading", func(t *testing.T) {
 		d := b.open(t, "/evidence", say+`<form onclick="say('hit')">Fields <button>Send</button></form>`)
-		_, err := b.page.Act(t.Context(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: regionRef(t, d, "Fields")})
+		_, err := b.page.Act(t.Context(), action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: regionRef(t, d, "Fields")}, nil)
 		refused(t, err, fault.RegionNotActionable)
 		if d, err = b.act(t, d, action.Click, "Send"); err != nil { // the observation was kept
 			t.Fatal(err)

@@ -116,7 +116,7 @@ func TestNoSecretOnAnySurface(t *testing.T) {
 		if value == "" {
 			a = action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: find(t, d, name)}
 		}
-		after, err := b.page.Act(t.Context(), a)
+		after, err := b.page.Act(t.Context(), a, nil)
 		if shown("act on "+name, after, err); (err == nil) != (name == "Show") {
 			t.Errorf("%s: %v", name, err)
 		}

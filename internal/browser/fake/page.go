@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -12,6 +13,8 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/consequence"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -193,18 +196,23 @@ func (p *Page) observe(readiness observe.Readiness) (observe.Document, error) {
 	for i, c := range doc.Controls {
 		ref := fmt.Sprintf("%s:%d", p.revision, i)
 		d.Elements = append(d.Elements, observe.Element{Ref: ref, Role: c.Role, Name: c.Name, Disabled: c.Disabled})
-		d.Facts[ref] = observe.Facts{FieldKind: field(c)}
+		d.Facts[ref] = facts(c, p.url)
 	}
 	return d, nil
 }
 
-func (p *Page) Act(ctx context.Context, a action.Action) (observe.Document, error) {
+func (p *Page) Act(ctx context.Context, a action.Action, limit *constraint.Constraint) (observe.Document, error) {
 	if err := p.gone(ctx); err != nil {
 		return observe.Document{}, err
 	}
 	c, err := p.target(a)
 	if err != nil {
 		return observe.Document{}, err
+	}
+	if limit != nil {
+		if err := p.covered(a, c, *limit); err != nil {
+			return observe.Document{}, err
+		}
 	}
 	value := ""
 	if a.Value != nil {
@@ -246,6 +254,39 @@ func (p *Page) effect(ctx context.Context, a action.Action, c Control, value str
 		return observe.Document{URL: p.url, Revision: ident.Hex(16), Elements: []observe.Element{}, Interruption: observe.NeedsUser}, nil
 	}
 	return d, err
+}
+
+// covered applies a constraint to the control (CONS-02).
+func (p *Page) covered(a action.Action, c Control, limit constraint.Constraint) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := constraint.Subject{
+		URL: p.url, Element: observe.Element{Role: c.Role, Name: c.Name, Disabled: c.Disabled}, Facts: facts(c, p.url), Options: c.Options,
+	}
+	if limit.Refuses(a, s, p.world.now()) == "" {
+		return nil
+	}
+	p.revision, p.shown = "", nil
+	return fault.New(fault.GrantNotApplicable, "The grant does not cover this. Nothing was sent; observe again.")
+}
+
+// facts are those of a control of the page at the address.
+func facts(c Control, page string) observe.Facts {
+	f := observe.Facts{FieldKind: field(c)}
+	if c.Title != "" {
+		f.Labels = map[observe.Source]string{observe.Tooltip: c.Title}
+	}
+	if c.Opens == "" {
+		return f
+	}
+	f.Link = observe.Opaque()
+	to, err := site.ParseURL(c.Opens)
+	from, errFrom := site.ParseURL(page)
+	if err == nil && errFrom == nil {
+		first, _, _ := strings.Cut(strings.TrimPrefix(to.Path(), "/"), "/")
+		f.Link = &observe.Target{SameOrigin: to.Origin() == from.Origin(), Segment: first, Sensitive: consequence.SensitivePath(to.Path())}
+	}
+	return f
 }
 
 // target applies the checks that precede every input (CAP-06).

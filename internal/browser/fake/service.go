@@ -262,7 +262,15 @@ func (s *Service) Do(ctx context.Context, held lease.Held, permit grant.Permit, 
 	case action.Observe:
 		return page.Observe(ctx, r.Query)
 	case action.Act:
-		return page.Act(ctx, r.Action)
+		d, err := page.Act(ctx, r.Action, permit.Constraint())
+		if fault.Is(err, fault.GrantNotApplicable) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if l := s.leases[held.Ref()]; l != nil {
+				l.sequence--
+			}
+		}
+		return d, err
 	}
 	return observe.Document{}, fault.New(fault.ActionNotAllowed, "There is no such operation. Nothing was sent.")
 }

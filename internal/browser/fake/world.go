@@ -9,6 +9,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
@@ -22,6 +23,8 @@ type Control struct {
 	Field      observe.FieldKind // FieldNone when empty
 	Opens      string            // URL that a click on it opens
 	SetsCookie string            // name of a cookie that a click on it sets
+	Title      string            // tooltip
+	Options    []string          // of a select
 }
 
 // Doc is a scripted page.
@@ -42,6 +45,8 @@ type Effect struct {
 // World is a scripted web: what exists, and what was done to it. The zero
 // World has no pages.
 type World struct {
+	Now func() time.Time // for constraints; time.Now when nil
+
 	mu       sync.Mutex
 	docs     map[string]Doc
 	effects  []Effect
@@ -83,6 +88,13 @@ func (w *World) OnLoad(f func(context.Context, string) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.onLoad = f
+}
+
+func (w *World) now() time.Time {
+	if w.Now != nil {
+		return w.Now()
+	}
+	return time.Now()
 }
 
 // Effects is what was done so far.

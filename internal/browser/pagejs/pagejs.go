@@ -20,7 +20,7 @@ var files embed.FS
 
 // order is the order in which the files see each other.
 var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras", "facts", "likeness",
-	"observe", "target", "guard", "edit", "draft", "upload", "settle", "challenge", "storage"}
+	"observe", "target", "assess", "guard", "edit", "draft", "upload", "settle", "challenge", "storage"}
 
 // Function is a function of the kit.
 type Function string
@@ -33,6 +33,7 @@ const (
 	Through        Function = "through"        // ThroughArgs -> Target; where a point of a frame is in the document around it
 	Forget         Function = "forget"         // {} -> null; no reference is live any more
 	Names          Function = "names"          // {} -> names of labelled nodes, for tests
+	Assess         Function = "assess"         // TargetArgs -> Assessment; what a constraint is judged by
 	Locate         Function = "locate"         // TargetArgs -> Target
 	Aim            Function = "aim"            // TargetArgs -> Target; arms the click guard
 	Disarm         Function = "disarm"         // {} -> Verdict
@@ -68,7 +69,7 @@ func Source() string {
 		}
 		b.Write(body)
 	}
-	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, names, forget, locate, aim, disarm, focusFor, prepare, fill, choose, confirmText, confirmChecked, keepDraft,\n" +
+	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, names, forget, assess, locate, aim, disarm, focusFor, prepare, fill, choose, confirmText, confirmChecked, keepDraft,\n" +
 		"  quiet, ready, receiver, receives, pictured, screenSize, challenge, readStorage, writeStorage, hasStorage });\n})()")
 	return b.String()
 }
@@ -157,6 +158,16 @@ type TargetArgs struct {
 	Key      string `json:"key,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Value    string `json:"value,omitempty"`
+	Judged   bool   `json:"judged,omitempty"` // by a constraint: the element must be as it was assessed
+}
+
+// Assessment is the live element, or the reason why there is none.
+type Assessment struct {
+	Reason  Reason   `json:"reason"`
+	Entry            // without number, position and state
+	Options []string `json:"options"` // texts of those that the selection could choose
+	Partial bool     `json:"partial"` // they are not all that there are
+	URL     string   `json:"url"`     // of the element's document
 }
 
 // ThroughArgs is a point of a frame's document; with Types, the document

@@ -113,7 +113,7 @@ func (c *Client) Do(ctx context.Context, h lease.Held, permit grant.Permit, r ac
 			return observe.Document{}, fault.Wrap(fault.Internal, "The action could not be written. Nothing was sent.", err)
 		}
 		q.act, q.key = true, ActKey(h.Ref(), h.Sequence())
-		q.body = ActRequest{LeaseRef: h.Ref(), Sequence: h.Sequence(), Action: a}
+		q.body = ActRequest{LeaseRef: h.Ref(), Sequence: h.Sequence(), Action: a, Constraint: permit.Constraint()}
 	default:
 		return observe.Document{}, fault.New(fault.ActionNotAllowed, "There is no such operation. Nothing was sent.")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -116,6 +117,8 @@ type ActRequest struct {
 	LeaseRef string          `json:"lease_ref"`
 	Sequence int64           `json:"sequence"`
 	Action   json.RawMessage `json:"action"`
+
+	Constraint *constraint.Constraint `json:"constraint,omitempty"` // CONS-01
 }
 
 // UploadRequest is the body of :upload.

@@ -50,7 +50,7 @@ func TestBrowserThroughWorker(t *testing.T) {
 			if d.Title != "Wiki" {
 				t.Errorf("title %q", d.Title)
 			}
-			if d, err = p.Act(t.Context(), click(t, d, "Save")); err != nil || d.Title != "Saved" {
+			if d, err = p.Act(t.Context(), click(t, d, "Save"), nil); err != nil || d.Title != "Saved" {
 				t.Errorf("act: %q, %v", d.Title, err)
 			}
 			if n := len(w.Requests(wiki)); n < 2 {
@@ -162,7 +162,7 @@ func TestKilledDuringAnAct(t *testing.T) {
 				<-w.asked
 				syscall.Kill(pid, syscall.SIGKILL)
 			}()
-			if _, err := p.Act(t.Context(), click(t, d, "Wait")); !fault.Is(err, fault.OutcomeUnknown) {
+			if _, err := p.Act(t.Context(), click(t, d, "Wait"), nil); !fault.Is(err, fault.OutcomeUnknown) {
 				t.Errorf("act: %v", err)
 			}
 			within(t, 10*time.Second, p.Done(), "Done")

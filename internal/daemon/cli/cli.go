@@ -133,7 +133,7 @@ var statuses = map[fault.Code]int{
 	fault.ProviderUnavailable: 6, fault.ProfileUnavailable: 6, fault.SiteUnreachable: 6,
 	fault.AuthenticationRequired: 7, fault.NeedsUser: 7, fault.ApprovalPending: 7, fault.ApprovalDenied: 7,
 	fault.ApprovalExpired: 7, fault.NavigationCancelled: 7, fault.PageChanged: 7, fault.ElementNotFound: 7,
-	fault.ActionNotAllowed: 7, fault.RegionNotActionable: 7, fault.FocusRequired: 7, fault.OutcomeUnknown: 7,
+	fault.ActionNotAllowed: 7, fault.RegionNotActionable: 7, fault.FocusRequired: 7, fault.GrantNotApplicable: 7, fault.OutcomeUnknown: 7,
 	fault.OutputInvalid: 1, fault.Internal: 1,
 }
 

@@ -141,6 +141,7 @@ var statuses = map[fault.Code]int{
 	fault.ActionNotAllowed:       http.StatusConflict,
 	fault.RegionNotActionable:    http.StatusConflict,
 	fault.FocusRequired:          http.StatusConflict,
+	fault.GrantNotApplicable:     http.StatusConflict,
 	fault.OutputInvalid:          http.StatusConflict,
 	fault.OutcomeUnknown:         http.StatusConflict,
 	fault.ApprovalPending:        http.StatusConflict,

@@ -23,6 +23,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
@@ -37,7 +38,7 @@ type Service interface {
 	Acquire(ctx context.Context, key lease.Key, headed bool, deadline time.Time) (browser.Lease, error)
 	Renew(ctx context.Context, ref string, deadline time.Time) (browser.Lease, error)
 	CloseLease(ctx context.Context, ref string) error
-	Dispatch(ctx context.Context, ref string, sequence int64, r action.Request) (observe.Document, error)
+	Dispatch(ctx context.Context, ref string, sequence int64, r action.Request, c *constraint.Constraint) (observe.Document, error)
 	DispatchUpload(ctx context.Context, ref string, sequence int64, r action.Request, image artifact.Payload) (observe.Document, error)
 	PictureOf(ctx context.Context, ref, revision, element string) (browser.Picture, error)
 	BeginCeremony(ctx context.Context, scope caller.Scope, profileID, ref string, login site.URL) (browser.Ceremony, error)

@@ -11,6 +11,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/remote"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
@@ -84,7 +85,7 @@ func (a *api) navigate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fault.Wrap(fault.Internal, "The call could not be prepared.", err)
 	}
-	return a.dispatch(w, r, b.LeaseRef, 0, action.Navigate, arguments, observe.Query{})
+	return a.dispatch(w, r, b.LeaseRef, 0, action.Navigate, arguments, observe.Query{}, nil)
 }
 
 func (a *api) observe(w http.ResponseWriter, r *http.Request) error {
@@ -95,7 +96,7 @@ func (a *api) observe(w http.ResponseWriter, r *http.Request) error {
 	if err := b.Query.Validate(); err != nil {
 		return err
 	}
-	return a.dispatch(w, r, b.LeaseRef, 0, action.Observe, nil, b.Query)
+	return a.dispatch(w, r, b.LeaseRef, 0, action.Observe, nil, b.Query, nil)
 }
 
 func (a *api) act(w http.ResponseWriter, r *http.Request) error {
@@ -106,13 +107,13 @@ func (a *api) act(w http.ResponseWriter, r *http.Request) error {
 	if err := keyed(r, remote.ActKey(b.LeaseRef, b.Sequence)); err != nil {
 		return err
 	}
-	if b.Sequence < 1 {
+	if b.Sequence < 1 || b.Constraint != nil && b.Constraint.Validate() != nil {
 		return malformed()
 	}
-	return a.dispatch(w, r, b.LeaseRef, b.Sequence, action.Act, b.Action, observe.Query{})
+	return a.dispatch(w, r, b.LeaseRef, b.Sequence, action.Act, b.Action, observe.Query{}, b.Constraint)
 }
 
-func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, sequence int64, tool action.Tool, arguments json.RawMessage, query observe.Query) error {
+func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, sequence int64, tool action.Tool, arguments json.RawMessage, query observe.Query, c *constraint.Constraint) error {
 	if !within(ref, 32, lease.MaxRef) {
 		return malformed()
 	}
@@ -121,7 +122,7 @@ func (a *api) dispatch(w http.ResponseWriter, r *http.Request, ref string, seque
 		return err
 	}
 	q.Query = query
-	d, err := a.service.Dispatch(r.Context(), ref, sequence, q)
+	d, err := a.service.Dispatch(r.Context(), ref, sequence, q, c)
 	return answerDocument(w, d, err)
 }
 

@@ -32,6 +32,7 @@ const (
 	TextNotCovered   Reason = "text_not_covered"
 	LinkOutside      Reason = "link_outside_prefix"
 	FormOutside      Reason = "form_outside_prefix"
+	NoFocus          Reason = "focus_not_held" // live only: key or text would go elsewhere
 )
 
 // Excluded is the reason that an act has a consequence above the ceiling.

@@ -4,11 +4,13 @@
 package grant
 
 import (
+	"slices"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/policy"
 )
 
@@ -26,6 +28,7 @@ type Permit struct {
 	source Source
 	ref    string
 	digest string
+	limit  *constraint.Constraint
 }
 
 // FromPolicy turns an allowing decision into a permit for the request.
@@ -49,6 +52,26 @@ func FromApproval(a approval.Approval, session string, generation int64, r actio
 	}
 	return Permit{source: ByApproval, ref: a.ID, digest: r.Digest}, used, nil
 }
+
+// Under is the permit with a constraint for an act of the request, which can
+// only take away from what it authorizes (CONS-01). It returns
+// fault.ActionNotAllowed for anything but that act, and fault.ArgumentsInvalid
+// for a constraint that is not consistent.
+func (p Permit) Under(c constraint.Constraint, r action.Request) (Permit, error) {
+	if !p.For(r.Digest) || r.Tool != action.Act || p.limit != nil {
+		return Permit{}, fault.New(fault.ActionNotAllowed, "A constraint is for one act that is permitted. Nothing was sent.")
+	}
+	if err := c.Validate(); err != nil {
+		return Permit{}, err
+	}
+	c.Origins = slices.Clone(c.Origins)
+	p.limit = &c
+	return p, nil
+}
+
+// Constraint limits the act that the permit is for; nil when nothing does. It
+// is not to be written to.
+func (p Permit) Constraint() *constraint.Constraint { return p.limit }
 
 // For reports whether the permit authorizes the call with the digest.
 func (p Permit) For(digest string) bool { return p.source != "" && digest != "" && p.digest == digest }

@@ -86,7 +86,7 @@ func BenchmarkToolCall(b *testing.B) {
 		whole = agent.Call("browser.observe", struct{}{})
 		observeWhole.add(at)
 		at = time.Now()
-		if direct, err = page.Act(b.Context(), action.Action{Kind: action.Scroll, ExpectedRevision: direct.Revision, Ref: direct.Elements[0].Ref, DeltaY: &delta}); err != nil {
+		if direct, err = page.Act(b.Context(), action.Action{Kind: action.Scroll, ExpectedRevision: direct.Revision, Ref: direct.Elements[0].Ref, DeltaY: &delta}, nil); err != nil {
 			b.Fatal(err)
 		}
 		scrollDirect.add(at)

@@ -39,7 +39,7 @@ func (o OnePage) Do(ctx context.Context, held lease.Held, permit grant.Permit, r
 	case action.Observe:
 		return o.Page.Observe(ctx, r.Query)
 	case action.Act:
-		return o.Page.Act(ctx, r.Action)
+		return o.Page.Act(ctx, r.Action, nil)
 	}
 	return observe.Document{}, errors.New("tasks: no such tool")
 }

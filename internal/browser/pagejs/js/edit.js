@@ -57,6 +57,10 @@ const unwritable = (el, text) => {
   return limit >= 0 && text.length > limit ? 'too_long' : '';
 };
 
+// holdsFocus: under a constraint the element itself, and nothing around it, has
+// the focus (GUARD-03).
+const holdsFocus = (el, { judged }) => (judged ? activeElement() === el : focused(el));
+
 // focusFor gives the element the focus, and does nothing else: the page's own
 // handlers may take long, or make it another thing.
 const focusFor = (args) => {
@@ -65,14 +69,16 @@ const focusFor = (args) => {
   const { el } = found;
   const wrong = args.kind === 'type' ? unwritable(el, args.text ?? '') : '';
   if (wrong) return refuse(wrong);
-  return takeFocus(el) ? { picker: args.kind === 'type' && isPicker(el) } : refuse('no_focus');
+  return takeFocus(el) && holdsFocus(el, args) ? { picker: args.kind === 'type' && isPicker(el) } : refuse('no_focus');
 };
 
 // stillFit looks again, just before the input, at what has the focus.
 const stillFit = (args) => {
   const found = fit(args);
-  return found.el && !focused(found.el) ? refuse('no_focus') : found;
+  return found.el && !holdsFocus(found.el, args) ? refuse('no_focus') : found;
 };
+
+const keyTypes = ['keydown', 'keypress', 'beforeinput'];
 
 // prepare arms the guard for keys and text. For typing it selects what is
 // there, so that the text replaces it.
@@ -91,7 +97,7 @@ const prepare = (args) => {
       selection.addRange(range);
     }
   }
-  arm(el, ['keydown', 'keypress', 'beforeinput'], args);
+  arm(el, args.judged ? [...keyTypes, 'keyup', 'click'] : keyTypes, args);
   return {};
 };
 

@@ -242,18 +242,16 @@ const wordsOfLabel = (el, found, work) => {
 const nativeLabels = (el) => Array.from(formLabels[tag(el)]?.(el) ?? []);
 const references = (el) => attr(el, 'aria-labelledby').split(/\s+/u).filter(Boolean).length;
 
-// labelsOf are the label sources of an element that say more than its name and
-// the text that is told of it. Letters alone decide: white space is the
-// layout's.
-const squeeze = (text) => text.replace(/[\s\u00a0]+/gu, '');
+// labelsOf are the label sources of an element that read otherwise than its
+// name and the text that is told of it.
 const labelsOf = (el, said, found, work) => {
   const sources = {};
-  const told = new Set([squeeze(said.name), squeeze(said.face)]);
+  const told = new Set([collapse(said.name), collapse(said.face)]);
   const put = (source, text) => {
     if (!text) return;
     if (text.length > MAX_READ) found.cut = true;
     const words = collapse(text.slice(0, 4 * MAX_READ));
-    if (!words || told.has(squeeze(words))) return;
+    if (!words || told.has(words)) return;
     const kept = clip(words, MAX_LABEL);
     if (kept.length < words.length) found.cut = true;
     sources[source] = kept;
@@ -281,7 +279,7 @@ const labelsOf = (el, said, found, work) => {
   put('label', texts.map(collapse).filter(Boolean).join(' '));
   put('visible_text', found.words);
   const long = (text, most) => text.length >= most && clip(text, most).length >= most;
-  if (long(said.name, MAX_NAME) || (squeeze(said.face) !== squeeze(said.name) && long(said.face, MAX_LABEL + 1))) found.cut = true;
+  if (long(said.name, MAX_NAME) || (collapse(said.face) !== collapse(said.name) && long(said.face, MAX_LABEL + 1))) found.cut = true;
   return sources;
 };
 

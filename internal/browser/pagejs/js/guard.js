@@ -18,6 +18,18 @@ const passesOn = (el) => {
   return null;
 };
 
+// coveredBy tells which clicks the element itself sets off, as it is now: on it,
+// in and around it, on controls that it labels, on the default button of its
+// form (GUARD-01).
+const coveredBy = (el) => {
+  const work = effort();
+  const outer = enclosing(el, work);
+  const others = new Set();
+  for (const label of [...outer.labels, ...selectAll(el, 'label')]) others.add(labelControl(label));
+  for (const form of outer.forms) others.add(defaultButton(form, work).submit);
+  return (node) => within(node, el) || within(el, node) || others.has(node);
+};
+
 // arm lets events of the types through to the element only, and none once it
 // does not suit the act any more. act has kind and key, or nothing for a frame.
 const arm = (el, types, act = {}) => {
@@ -26,7 +38,8 @@ const arm = (el, types, act = {}) => {
   const { signal } = state.controller;
   const keys = types.includes('keydown');
   const onto = passesOn(el); // as it was when all else was checked
-  const meets = (node) => (keys ? node === el || (editable(el) && within(el, node)) : reaches(node, el) || node === onto);
+  const covered = keys && types.includes('click') ? coveredBy(el) : null;
+  const meets = (node, type) => (covered && type === 'click' ? covered(node) : keys ? node === el || (editable(el) && within(el, node)) : reaches(node, el) || node === onto);
   const judge = (event) => {
     if (!event.isTrusted) return;
     const aim = event.composedPath()[0];
@@ -36,13 +49,13 @@ const arm = (el, types, act = {}) => {
     const inner = node && closedRoots.get(node);
     if (inner) inner.addEventListener(event.type, judge, { capture: true, once: true, signal });
     if (node && !suits(el, act.kind, act.key)) {
-      if (meets(node)) {
+      if (meets(node, event.type)) {
         state.seen = true;
         return;
       }
       if (inner && node !== el && within(el, node)) return;
     }
-    state.blocked = true;
+    if (event.type !== 'keyup') state.blocked = true; // where a key is let go says nothing of where it went
     event.preventDefault();
     event.stopImmediatePropagation();
   };

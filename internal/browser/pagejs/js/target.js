@@ -2,7 +2,8 @@
 // (CAP-06, OBS-01, CLK-01). Nothing here changes the page except scrolling.
 const refuse = (reason) => ({ reason });
 
-const live = ({ revision, index, kind, key }) => {
+const live = (args) => {
+  const { revision, index, kind, key } = args;
   if (!revision || revision !== handles.revision) return refuse('stale');
   const handle = handles.list[index];
   if (!handle) return refuse('unknown');
@@ -10,6 +11,7 @@ const live = ({ revision, index, kind, key }) => {
   if (!el || !isConnected(el) || ownerDocument(el) !== document) return refuse('gone');
   if (suits(el, kind, key) === 'credential') return refuse('credential');
   if (asIs(el, handle) !== handle.likeness || (handle.disabled && !disabled(el))) return refuse('changed');
+  if (args.judged && !asJudged(el, handle, args)) return refuse('changed');
   return { el, handle };
 };
 

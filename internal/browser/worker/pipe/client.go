@@ -13,6 +13,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -92,8 +93,8 @@ func (c *Client) Observe(ctx context.Context, q observe.Query) (observe.Document
 }
 
 // Act never reports a certain failure for an input that was possibly sent.
-func (c *Client) Act(ctx context.Context, a action.Action) (observe.Document, error) {
-	body, err := json.Marshal(a)
+func (c *Client) Act(ctx context.Context, a action.Action, limit *constraint.Constraint) (observe.Document, error) {
+	body, err := json.Marshal(act{a, limit})
 	if err != nil {
 		return observe.Document{}, fault.Wrap(fault.Internal, "The action could not be sent.", err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser"
+	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 )
 
 // Setup is the first call: what the worker is to launch.
@@ -33,6 +35,12 @@ type Setup struct {
 	Chromium   string       `json:"chromium"`
 	Xvfb       string       `json:"xvfb,omitempty"`
 	TrustedCA  []byte       `json:"trusted_ca,omitempty"` // PEM, development mode only
+}
+
+// act is the body of opAct.
+type act struct {
+	Action     action.Action          `json:"action"`
+	Constraint *constraint.Constraint `json:"constraint,omitempty"`
 }
 
 // kind says what a frame is.

@@ -138,7 +138,7 @@ func TestCallsCross(t *testing.T) {
 		t.Errorf("the session changed on its way: %v", err)
 	}
 	a := r.open(t)
-	if d, err := r.Act(t.Context(), a); err != nil || d.Title != "Wiki" || d.Revision == a.ExpectedRevision {
+	if d, err := r.Act(t.Context(), a, nil); err != nil || d.Title != "Wiki" || d.Revision == a.ExpectedRevision {
 		t.Errorf("act: %+v, %v", d, err)
 	}
 	if e := r.world.Effects(); len(e) != 1 || e[0].Name != "Save" {
@@ -179,7 +179,7 @@ func TestErrorsCross(t *testing.T) {
 		{fault.New(fault.ApprovalPending, "Wait."), fault.OutcomeUnknown, false},
 	} {
 		r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { return c.err })
-		_, err := r.Act(t.Context(), a)
+		_, err := r.Act(t.Context(), a, nil)
 		if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != c.code || e.Retryable != c.retry || strings.Contains(err.Error(), "cookie") {
 			t.Errorf("%v arrived as %v", c.err, err)
 		}
@@ -206,7 +206,7 @@ func TestCancellation(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
-	if _, err := r.Act(ctx, a); !fault.Is(err, fault.OutcomeUnknown) {
+	if _, err := r.Act(ctx, a, nil); !fault.Is(err, fault.OutcomeUnknown) {
 		t.Errorf("a cancelled act: %v", err)
 	}
 	before := len(r.world.Requests())
@@ -249,7 +249,7 @@ func TestFrozenWorker(t *testing.T) {
 	r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { <-release; return nil })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err := r.Act(ctx, a)
+	_, err := r.Act(ctx, a, nil)
 	close(release)
 	if !fault.Is(err, fault.OutcomeUnknown) {
 		t.Errorf("act: %v", err)
@@ -272,14 +272,14 @@ func TestLoss(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.world.OnAct(func(context.Context, *fake.Page, action.Action) error { lose(r); return nil })
-			if _, err := r.Act(t.Context(), a); !fault.Is(err, fault.OutcomeUnknown) {
+			if _, err := r.Act(t.Context(), a, nil); !fault.Is(err, fault.OutcomeUnknown) {
 				t.Errorf("during an act: %v", err)
 			}
 			within(t, r.Lost(), "the loss")
 			for range frames { // ends
 			}
 			effects := len(r.world.Effects())
-			_, actErr := r.Act(t.Context(), a)
+			_, actErr := r.Act(t.Context(), a, nil)
 			_, observeErr := r.Observe(t.Context(), observe.Query{})
 			_, framesErr := r.Frames(t.Context())
 			for _, err := range []error{actErr, observeErr, framesErr, r.Input(t.Context(), browser.Input{Kind: "click"})} {

@@ -95,6 +95,9 @@ var sentences = map[fault.Code][]string{
 		"The select has no such option. Nothing was sent.",
 		"Several options have that label; name one by its value. Nothing was sent.",
 	},
+	fault.GrantNotApplicable: {
+		"The grant does not cover this on the page as it is now. Nothing was sent; observe again.",
+	},
 	fault.RegionNotActionable: {
 		"That is a region, which is for reading. Nothing was sent; use the ref of an element.",
 	},
@@ -110,6 +113,7 @@ var sentences = map[fault.Code][]string{
 		"The browser's answer could not be encoded.",
 	},
 	fault.OutcomeUnknown: {
+		"The input was sent. It leads to a page that the grant does not cover, which was not opened. Observe again; do not repeat it.",
 		"The input was or may have been sent, and its result is not known. Do not repeat it; look at the site first.",
 		"The input may not have arrived.",
 		"The browser did not say what became of the input. It may have had its effect; look before repeating it.",

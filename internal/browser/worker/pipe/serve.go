@@ -13,7 +13,6 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser"
-	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -217,11 +216,11 @@ func (s *server) answer(j job) ([]byte, error) {
 		}
 		result, err = page.Observe(j.ctx, q)
 	case opAct:
-		var a action.Action
+		var a act
 		if json.Unmarshal(j.body, &a) != nil {
 			return nil, malformed()
 		}
-		result, err = page.Act(j.ctx, a)
+		result, err = page.Act(j.ctx, a.Action, a.Constraint)
 	case opUpload:
 		result, err = s.serveUpload(j, page)
 	case opPicture:
