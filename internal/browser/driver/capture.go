@@ -87,7 +87,10 @@ func (p *Page) lookAtPage(ctx context.Context, args pagejs.ObserveArgs, from pat
 			}
 			return seen, generation, nil
 		}
-		if !errors.Is(err, errMoved) || try == 3 {
+		if errors.Is(err, errMoved) && try == 3 {
+			return nil, 0, fault.New(fault.PageChanged, "The page was replaced while it was read. Observe again.").Retry()
+		}
+		if !errors.Is(err, errMoved) {
 			return nil, 0, err
 		}
 		if err := p.awaitDocument(ctx, settleBound); err != nil {

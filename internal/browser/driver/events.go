@@ -53,6 +53,11 @@ func (p *Page) onPageEvent(e cdp.Event) {
 		p.doc.ready = true
 		p.notify()
 		p.mu.Unlock()
+	case page.LoadEventFired.Method:
+		p.mu.Lock()
+		p.doc.loaded = true
+		p.notify()
+		p.mu.Unlock()
 	case page.JavascriptDialogOpening.Method:
 		on(p, e, p.onDialog)
 	case page.FileChooserOpened.Method:
@@ -83,12 +88,25 @@ func (p *Page) onNetworkEvent(e cdp.Event) {
 			if v.Response != nil && strings.HasPrefix(v.Response.MimeType, "text/event-stream") {
 				p.onFinished(v.RequestID)
 			}
+			if v.Response != nil && v.Type == network.ResourceTypeDocument {
+				p.update(string(v.FrameID), func() { p.refresh = refreshes(v.Response.Headers) })
+			}
 		})
 	case network.LoadingFinished.Method:
 		on(p, e, func(v network.EventLoadingFinished) { p.onFinished(v.RequestID) })
 	case network.LoadingFailed.Method:
 		on(p, e, func(v network.EventLoadingFailed) { p.onFinished(v.RequestID) })
 	}
+}
+
+// refreshes reports whether an answer orders to go elsewhere by itself.
+func refreshes(h network.Headers) bool {
+	for name := range h {
+		if strings.EqualFold(name, "Refresh") {
+			return true
+		}
+	}
+	return false
 }
 
 // update changes the state if the event is about the main frame.

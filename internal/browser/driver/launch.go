@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/inspector"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
@@ -36,7 +37,7 @@ func Launch(ctx context.Context, c Config) (*Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
 	p := &Page{
-		config: c, log: c.Log, lock: make(chan struct{}, 1), changed: make(chan struct{}), done: make(chan struct{}),
+		config: c, log: c.Log, atRest: witness.rests, lock: make(chan struct{}, 1), changed: make(chan struct{}), done: make(chan struct{}),
 		attached: make(chan target.EventAttachedToTarget, 1), inner: map[string]*cdp.Session{}, frames: map[string]bool{}, popups: map[string]bool{}, asked: map[string]string{}, visited: map[string]bool{},
 	}
 	if err := p.start(ctx); err != nil {
@@ -144,6 +145,7 @@ func (p *Page) setUp(ctx context.Context) error {
 		wait(ctx, cdp.Send(s, inspector.Enable, protocdp.Empty{})),
 		wait(ctx, cdp.Send(s, target.SetAutoAttach, innerFrames())),
 		wait(ctx, cdp.Send(s, network.Enable, network.EnableParams{MaxTotalBufferSize: &zero, MaxResourceBufferSize: &zero, MaxPostDataSize: &zero})),
+		wait(ctx, cdp.Send(s, performance.Enable, performance.EnableParams{})),
 		wait(ctx, cdp.Send(s, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})),
 		wait(ctx, cdp.Send(s, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &yes})),
 	}

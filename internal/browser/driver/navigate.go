@@ -56,6 +56,7 @@ func (p *Page) open(ctx context.Context, address string) error {
 	p.mu.Lock()
 	p.nav = navigation{}
 	p.revision = ""
+	before := p.doc.generation
 	p.mu.Unlock()
 
 	type outcome struct {
@@ -100,7 +101,9 @@ func (p *Page) open(ctx context.Context, address string) error {
 	case o.result.LoaderID == "": // same document, another fragment
 		return nil
 	}
-	err := p.until(ctx, func() bool { return p.nav.committed && p.doc.ready })
+	err := p.until(ctx, func() bool {
+		return p.nav.committed && (p.doc.ready || p.doc.generation > before+maxDocuments) // one that is never parsed, because the next has come
+	})
 	return unreachable(err)
 }
 

@@ -33,9 +33,10 @@ type Page struct {
 	chromium, xvfb *process
 	replies        *os.File
 	conn           *cdp.Conn
-	root           *cdp.Session // the browser
-	session        *cdp.Session // the page
-	main           *world       // its main document, whichever that is
+	root           *cdp.Session       // the browser
+	session        *cdp.Session       // the page
+	atRest         func(witness) bool // witness.rests, or what a test puts in its place
+	main           *world             // its main document, whichever that is
 
 	lock     chan struct{} // capacity 1; serialises the operations (SER-01)
 	attached chan target.EventAttachedToTarget
@@ -63,6 +64,7 @@ type Page struct {
 	doc      document
 	nav      navigation
 	requests requests
+	refresh  bool                   // the newest document came with an order to go elsewhere after a time
 	revision string                 // of the newest observation; its handles are in the document
 	reading  reading                // ... and what continues it
 	view     view                   // ... and what it showed
@@ -81,6 +83,8 @@ type document struct {
 	generation int // counts documents
 	url        string
 	ready      bool // parsed
+	loaded     bool // with everything in it
+	proven     bool // ... and unable to change by itself
 	kit        kit
 	worlds     map[string]*world // of frames, by frame id
 	refs       map[int]int       // number of an element -> its number in references

@@ -15,6 +15,7 @@ const (
 	settleBound   = 2 * time.Second        // SETL-02
 	settleStill   = 300 * time.Millisecond // SETL-01
 	documentBound = 20 * time.Second       // an action that opens a document waits so long for it
+	maxDocuments  = 6                      // an operation follows the page through so many of them
 	startBound    = 500 * time.Millisecond // a navigation that was asked for starts within this time
 )
 
@@ -24,22 +25,24 @@ var errNoDocument = errors.New("driver: no document within the bound")
 // settle waits as SETL-01 to SETL-06 say: for the document that the operation
 // opens, until it is parsed, until the requests that were open then have
 // ended, and until its DOM is still, and that of the frame that was acted in.
-// Only the wait for a document can fail. A page at rest costs the quiet time;
-// one that never rests, the bound.
+// Only the wait for a document can fail. A page at rest costs the quiet time,
+// or nothing if it is plain that it cannot do otherwise; one that never rests
+// costs the bound, and one that is replaced again and again is left at that.
 func (p *Page) settle(ctx context.Context, acted *world) (observe.Readiness, error) {
 	last := time.Now().Add(documentBound)
 	var generation int
 	var deadline time.Time
-	for {
+	for documents := 0; ; {
 		if err := p.awaitDocument(ctx, time.Until(last)); err != nil {
 			return "", err
 		}
 		p.mu.Lock()
 		if p.doc.generation != generation || deadline.IsZero() {
 			generation, deadline = p.doc.generation, time.Now().Add(settleBound)
+			documents++
 		}
 		p.mu.Unlock()
-		if time.Now().After(last) {
+		if time.Now().After(last) || documents > maxDocuments {
 			return observe.BoundExpired, nil // it opens one document after another
 		}
 		moved, readiness, err := p.settleDocument(ctx, acted, generation, deadline)
@@ -90,7 +93,7 @@ func (p *Page) settleDocument(ctx context.Context, acted *world, generation int,
 	for id := range p.requests.open {
 		set = append(set, id)
 	}
-	overflow := p.requests.overflow
+	overflow, opened := p.requests.overflow, p.nav.committed
 	p.mu.Unlock()
 	if !overflow {
 		drained, err := p.within(ctx, left(), func() bool {
@@ -122,6 +125,15 @@ func (p *Page) settleDocument(ctx context.Context, acted *world, generation int,
 			stop()
 		}
 	}()
+	proven := make(chan struct{})
+	if opened {
+		go func() {
+			if p.unscripted(waiting, elsewhere) {
+				close(proven)
+				stop()
+			}
+		}()
+	}
 	quiet := pagejs.QuietArgs{StillMs: settleStill.Milliseconds(), BoundMs: left().Milliseconds()}
 	inner := make(chan bool, 1)
 	go func() {
@@ -134,6 +146,11 @@ func (p *Page) settleDocument(ctx context.Context, acted *world, generation int,
 		inner <- calm
 	}()
 	err = p.ask(waiting, pagejs.Quiet, quiet, &still)
+	select {
+	case <-proven:
+		return false, observe.DOMQuiet, nil
+	default:
+	}
 	if err == nil {
 		still = <-inner && still
 	}
