@@ -71,7 +71,7 @@ type Subject struct {
 // far below; what passes them is no honest element, and no grant covers it.
 const (
 	maxText = 4096
-	maxAll  = 1 << 18
+	maxAll  = 1 << 17
 )
 
 // Classify returns the consequence of the act. It answers alike wherever it

@@ -152,7 +152,7 @@ func (t *terms) language(text string) error {
 			case kind == "routine":
 				t.routine[fold(term)] = true
 			case kind == "segment":
-				t.add(term, segment, english)
+				t.add(term, segment, false)
 			case m != 0:
 				t.add(term, m, english)
 			default:

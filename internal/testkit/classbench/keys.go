@@ -28,14 +28,13 @@ var rules = []rule{
 		userlogin-createanother oathauth-login oathauth-verify-title oathauth-enable oathauth-disable
 		oathauth-disable-page-title oathauth-disable-for-user`},
 	{"mediawiki", consequence.AccountRecovery, `passwordreset mailmypassword userlogin-resetpassword-link botpasswords-label-resetpassword resettokens
-		resettokens-resetbutton undelete-search-submit undeletebtn undeletepage undeletelink restorelink1 undelete
-		undeletedpage`},
+		resettokens-resetbutton undeletebtn undeletepage undeletelink restorelink1 undelete undeletedpage`},
 	{"mediawiki", consequence.SecurityChange, `preferences mypreferences changeemail changeemail-submit emailconfirmlink edit skin-view-edit editsection
 		editlink editold editpage edit-local rev-delundel revdel-restore vector-view-edit tags-edit tags-edit-title
 		prefs-edit prefs-email prefs-setemail prefs-changeemail prefs-resetpass youremail userlogin-yourname yourname
-		username createacct-emailrequired protect_change pagelanguage editusergroup specialmute mute-preferences
-		editthispage history-edit-tags prefs-editwatchlist editwatchlist watchlistedit-normal-title
-		userrights-changeable-col authmanager-email-label authmanager-email-help`},
+		username createacct-emailrequired protect_change pagelanguage specialmute mute-preferences editthispage
+		history-edit-tags prefs-editwatchlist editwatchlist watchlistedit-normal-title userrights-changeable-col
+		authmanager-email-label authmanager-email-help`},
 	{"mediawiki", consequence.PermissionChange, `block blockip blocklink ipbsubmit blockip-legend unblock unblocklink unblockip ipusubmit linkaccounts
 		linkaccounts-submit unlinkaccounts log-action-filter-block-block log-action-filter-block-unblock right-block
 		action-block protect skin-action-protect vector-action-protect unprotect skin-action-unprotect
@@ -164,22 +163,25 @@ var rules = []rule{
 	{"tryton", consequence.Payment, `account_payment/model:ir.action,name:act_pay_line account_payment/model:ir.action,name:act_payment_form
 		account_payment/model:ir.action,name:act_process_payments
 		account_payment/model:ir.model.button,string:move_line_pay_button
-		account_payment/model:ir.ui.menu,name:menu_payment* account_payment/wizard_button:*,next_:
-		account_payment/model:account.payment,name: account_payment/field:account.payment*,payment*:
-		account_payment/field:account.invoice,*pay*: account_invoice/model:ir.action,name:act_invoice*
-		account_invoice/model:ir.action,name:act_payment* account_invoice/model:ir.action,name:credit
-		account_invoice/model:ir.action,name:wizard_pay account_invoice/model:ir.model.button,string:invoice_pay_button
+		account_payment/model:ir.ui.menu,name:menu_payment_form account_payment/model:ir.ui.menu,name:menu_payments
+		account_payment/wizard_button:*,next_: account_payment/model:account.payment,name:
+		account_payment/field:account.payment*,payment*: account_payment/field:account.invoice,*pay*:
+		account_invoice/model:ir.action,name:act_invoice* account_invoice/model:ir.action,name:act_payment*
+		account_invoice/model:ir.action,name:credit account_invoice/model:ir.action,name:wizard_pay
+		account_invoice/model:ir.model.button,string:invoice_pay_button
 		account_invoice/model:ir.ui.menu,name:menu_*invoice* account_invoice/field:account.invoice*,*payment*:
 		*/field:*,invoice: */field:*,invoices: account_invoice/model:account.invoice,name:
 		sale/model:ir.action,name:act_invoice_form purchase/model:ir.action,name:act_invoice_form
 		account_invoice/field:*,credit*:`},
-	{"tryton", consequence.Purchase, `purchase/model:ir.action,name:act_purchase* purchase/model:ir.action,name:report_purchase
-		purchase/model:ir.action,name:wizard_return_purchase purchase/model:ir.ui.menu,name:menu_purchase
-		purchase/model:ir.ui.menu,name:menu_purchase_form purchase/model:purchase.purchase,name: */field:*,purchase:
-		*/field:*,purchases: sale/model:ir.action,name:act_sale* sale/model:ir.action,name:report_sale
-		sale/model:ir.action,name:wizard_return_sale sale/model:ir.ui.menu,name:menu_sale
-		sale/model:ir.ui.menu,name:menu_sale_form sale/model:sale.sale,name: */field:*,sale: */field:*,sales:`},
-	{"tryton", consequence.Destructive, `*/wizard_button:*,end: */model:ir.model.button,string:*_cancel_button`},
+	{"tryton", consequence.Purchase, `purchase/model:ir.action,name:act_purchase_form purchase/model:ir.action,name:act_purchase_form2
+		purchase/model:ir.action,name:report_purchase purchase/model:ir.action,name:wizard_return_purchase
+		purchase/model:ir.ui.menu,name:menu_purchase purchase/model:ir.ui.menu,name:menu_purchase_form
+		purchase/model:purchase.purchase,name: */field:*,purchase: */field:*,purchases:
+		sale/model:ir.action,name:act_sale_form sale/model:ir.action,name:act_sale_form2
+		sale/model:ir.action,name:report_sale sale/model:ir.action,name:wizard_return_sale
+		sale/model:ir.ui.menu,name:menu_sale sale/model:ir.ui.menu,name:menu_sale_form sale/model:sale.sale,name:
+		*/field:*,sale: */field:*,sales:`},
+	{"tryton", consequence.Destructive, `*/wizard_button:*,start,end: */wizard_button:*,ask,end: */model:ir.model.button,string:*_cancel_button`},
 	{"tryton", consequence.Unknown, `*/field:*,quantity: */field:*,amount: */field:*,date: */field:*,number: */field:*,name: */field:*,description:
 		*/field:*,state: */field:*,product: */field:*,unit: */field:*,company: */field:*,country: */field:*,region:
 		*/model:ir.action.act_window.domain,name:*_all */model:ir.action.act_window.domain,name:*_draft
