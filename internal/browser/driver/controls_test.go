@@ -133,10 +133,7 @@ func TestWindows(t *testing.T) {
 			_, err := b.page.Observe(t.Context(), q)
 			refused(t, err, fault.PageChanged)
 		}
-		release := b.hold("/hold")
-		d = b.open(t, "/shift", say+`<button>A</button><button>B</button><script>setTimeout(async()=>{await fetch('/hold');document.querySelector('button').remove();say('shifted')},1)</script>`)
-		close(release)
-		eventually(t, "removal", func() bool { return strings.Contains(b.effects(), "shifted") })
+		d = b.changed(t, "shift", `<button>A</button><button>B</button>`, "document.querySelector('button').remove()")
 		_, err = b.page.Observe(t.Context(), byRef(d))
 		refused(t, err, fault.PageChanged)
 		if _, err := b.page.Observe(t.Context(), observe.Query{}); err != nil {

@@ -123,19 +123,34 @@ func TestObservation(t *testing.T) {
 	})
 }
 
+// quiet opens a page that comes to rest. Where the machine is so slow that the
+// bound expires before, the page is opened again.
+func (b *bench) quiet(t *testing.T, path, body string) observe.Document {
+	t.Helper()
+	b.Page(host+path, body)
+	for range 10 {
+		d, err := b.page.Navigate(t.Context(), parse(t, "https://"+host+path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Readiness == observe.DOMQuiet {
+			return d
+		}
+	}
+	t.Fatalf("%s never comes to rest", path)
+	return observe.Document{}
+}
+
 // SETL-01 to SETL-06.
 func TestSettling(t *testing.T) {
 	b := newBench(t, nil)
-	release := make(chan struct{})
-	hold := func(w http.ResponseWriter, r *http.Request) {
+	b.Handle(host+"/late", func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-release:
 		case <-r.Context().Done():
-		case <-time.After(time.Second):
+		case <-time.After(600 * time.Millisecond): // longer than the quiet time, within the bound
 		}
 		_, _ = w.Write([]byte("late"))
-	}
-	b.Handle(host+"/late", hold)
+	})
 	b.Handle(host+"/stream", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.WriteHeader(200)
@@ -144,16 +159,12 @@ func TestSettling(t *testing.T) {
 	})
 	b.Handle(host+"/never", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	t.Run("SETL-04 pending requests are awaited", func(t *testing.T) {
-		d := b.open(t, "/drain", `<p id=o>early</p><script>fetch('/late').then(r=>r.text()).then(x=>o.textContent=x)</script>`)
-		if d.Text != "late" || d.Readiness != observe.DOMQuiet {
-			t.Errorf("%q %s", d.Text, d.Readiness)
+		if d := b.quiet(t, "/drain", `<p id=o>early</p><script>fetch('/late').then(r=>r.text()).then(x=>o.textContent=x)</script>`); d.Text != "late" {
+			t.Errorf("%q", d.Text)
 		}
 	})
 	t.Run("SETL-04 an event stream is finished with its headers", func(t *testing.T) {
-		d := b.open(t, "/sse", `<script>new EventSource('/stream');fetch('/stream')</script>`)
-		if d.Readiness != observe.DOMQuiet {
-			t.Error(d.Readiness)
-		}
+		b.quiet(t, "/sse", `<script>new EventSource('/stream');fetch('/stream')</script>`)
 	})
 	t.Run("SETL-02 SETL-05 the bound never fails a call", func(t *testing.T) {
 		for path, body := range map[string]string{

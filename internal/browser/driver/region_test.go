@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,12 +38,15 @@ func (b *bench) later(t testing.TB, name, js string) (script string, run func())
 	t.Helper()
 	release := make(chan struct{})
 	b.Handle(host+"/later/"+name, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream") // nothing waits for the end of one (SETL-04)
+		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-release:
+			_, _ = io.WriteString(w, "data: now\n\n")
 		case <-r.Context().Done():
 		}
 	})
-	script = say + `<script>setTimeout(() => fetch('/later/` + name + `').then(() => { ` + js + `; say('` + name + `') }), 50)</script>`
+	script = say + `<script>{ const now = new EventSource('/later/` + name + `'); now.onmessage = () => { now.close(); ` + js + `; say('` + name + `') } }</script>`
 	return script, func() {
 		close(release)
 		eventually(t, name, func() bool { return strings.Contains(b.effects(), name) })
