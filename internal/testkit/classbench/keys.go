@@ -119,7 +119,7 @@ var rules = []rule{
 		phone address addressbook addtoaddressbook resumeediting editasnew`},
 	{"roundcube", consequence.PermissionChange, `allow allowremoteresources`},
 	{"roundcube", consequence.Publication, `reply replyall replytomessage replytoallmessage replylist send sendmessage sendreceipt newmessage
-		writenewmessage autosend addcontact editcontact contacts`},
+		writenewmessage autosend contacts`},
 	{"roundcube", consequence.Destructive, `delete deletemessage movemessagetotrash cancel discard groupremove groupremoveselected groupdelete searchdelete
 		trash deletecontact deletealways deletejunk folderdelete emptytrash`},
 	{"roundcube", consequence.FileTransfer, `upload uploadphoto download emlsave attach addattachment import importcontacts importfromfile importmessages
