@@ -206,7 +206,7 @@ type Frame struct {
 // Notice reports something the browser stopped (1.9.0, issue of dialogs,
 // popups and downloads).
 type Notice struct {
-	Kind string `json:"kind"`           // alert, confirm, prompt, beforeunload, popup, download, permission
+	Kind string `json:"kind"`           // alert, confirm, prompt, beforeunload, popup, download
 	Text string `json:"text,omitempty"` // the page's words or address, at most 256 characters
 }
 
