@@ -3,6 +3,7 @@ package sessionapi
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"unicode/utf8"
 
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -45,7 +46,15 @@ func fit(d observe.Document, limit int) ([]byte, error) {
 // cutFacts keeps the facts of the first elements whole and drops the others.
 // The map is new: the caller's is not changed.
 func cutFacts(d observe.Document) (observe.Document, error) {
-	kept, size := make(map[string]observe.Facts, len(d.Facts)), 0
+	whole, err := encode(d.Facts)
+	if err != nil {
+		return d, err
+	}
+	if len(whole) <= maxFacts {
+		d.Facts = maps.Clone(d.Facts)
+		return d, nil
+	}
+	kept, size := make(map[string]observe.Facts), 0
 	for _, e := range d.Elements {
 		f, ok := d.Facts[e.Ref]
 		if !ok {
