@@ -54,9 +54,6 @@ func measure(ctx context.Context, systems [2]*system, in *inside, rounds int) (*
 		began := time.Now()
 		both := &[2]seen{}
 		f.seen[p.name] = both
-		if err := in.open(ctx, p); err != nil {
-			return f, err
-		}
 		for round := range rounds {
 			if err := in.look(ctx, p, round); err != nil {
 				return f, err
