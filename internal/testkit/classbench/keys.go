@@ -49,7 +49,7 @@ var rules = []rule{
 		mw-widgets-table-row-delete tags-edit-remove tags-edit-remove-all-tags htmlform-cloner-delete feedback-cancel
 		delete-legend deleteconfirm action-delete right-delete right-deleterevision filedelete-submit filedelete-legend
 		removewatch log-action-filter-delete-delete upload-dialog-button-cancel watchlistedit-clear-submit
-		watchlistedit-normal-submit watchlistedit-raw-submit purge visualeditor-dialog-action-cancel
+		watchlistedit-normal-submit watchlistedit-raw-submit visualeditor-dialog-action-cancel
 		visualeditor-dialog-action-remove ooui-dialog-message-reject ooui-outline-control-remove ooui-item-remove
 		wikieditor-toolbar-tool-*-cancel nuke-submit-delete interwiki_delete templatedata-modal-button-cancel`},
 	{"mediawiki", consequence.FileTransfer, `upload uploadbtn import importinterwiki import-interwiki-submit import-upload import-submit export export-submit
@@ -165,7 +165,7 @@ var rules = []rule{
 		account_payment/model:ir.model.button,string:move_line_pay_button
 		account_payment/model:ir.ui.menu,name:menu_payment_form account_payment/model:ir.ui.menu,name:menu_payments
 		account_payment/wizard_button:*,next_: account_payment/model:account.payment,name:
-		account_payment/field:account.payment*,payment*: account_payment/field:account.invoice,*pay*:
+		account_payment/field:*,payment: account_payment/field:*,payments: account_payment/field:account.invoice,*pay*:
 		account_invoice/model:ir.action,name:act_invoice* account_invoice/model:ir.action,name:act_payment*
 		account_invoice/model:ir.action,name:credit account_invoice/model:ir.action,name:wizard_pay
 		account_invoice/model:ir.model.button,string:invoice_pay_button
