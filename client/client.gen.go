@@ -52,6 +52,7 @@ const (
 	BrowserAct      CallDiagnosticsTool = "browser.act"
 	BrowserNavigate CallDiagnosticsTool = "browser.navigate"
 	BrowserObserve  CallDiagnosticsTool = "browser.observe"
+	BrowserUpload   CallDiagnosticsTool = "browser.upload"
 )
 
 // Valid indicates whether the value is a known member of the CallDiagnosticsTool enum.
@@ -62,6 +63,8 @@ func (e CallDiagnosticsTool) Valid() bool {
 	case BrowserNavigate:
 		return true
 	case BrowserObserve:
+		return true
+	case BrowserUpload:
 		return true
 	default:
 		return false
@@ -140,6 +143,27 @@ func (e FailureCategory) Valid() bool {
 	case Transport:
 		return true
 	case UpstreamError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImageType.
+const (
+	Imagejpeg ImageType = "image/jpeg"
+	Imagepng  ImageType = "image/png"
+	Imagewebp ImageType = "image/webp"
+)
+
+// Valid indicates whether the value is a known member of the ImageType enum.
+func (e ImageType) Valid() bool {
+	switch e {
+	case Imagejpeg:
+		return true
+	case Imagepng:
+		return true
+	case Imagewebp:
 		return true
 	default:
 		return false
@@ -283,6 +307,8 @@ func (e BeginCeremonyJSONBodyMode) Valid() bool {
 
 // ActView Members that begin with page_ or element_, and option, quote the website; text is what the agent wants to type.
 type ActView struct {
+	// Consequence What kind of consequence the action has, by its words.
+	Consequence    *string `json:"consequence,omitempty"`
 	Described      bool    `json:"described"`
 	Digest         *string `json:"digest,omitempty"`
 	ElementContext *string `json:"element_context,omitempty"`
@@ -290,16 +316,19 @@ type ActView struct {
 	ElementRole    *string `json:"element_role,omitempty"`
 	ElementText    *string `json:"element_text,omitempty"`
 	Field          *string `json:"field,omitempty"`
-	Key            *string `json:"key,omitempty"`
-	Kind           string  `json:"kind"`
-	Option         *string `json:"option,omitempty"`
-	PageOrigin     *string `json:"page_origin,omitempty"`
-	PagePath       *string `json:"page_path,omitempty"`
-	PageTitle      *string `json:"page_title,omitempty"`
-	Redacted       *bool   `json:"redacted,omitempty"`
-	ScrollDeltaY   *int    `json:"scroll_delta_y,omitempty"`
-	Text           *string `json:"text,omitempty"`
-	View           string  `json:"view"`
+
+	// Image The image of an upload.
+	Image        *ImageView `json:"image,omitempty"`
+	Key          *string    `json:"key,omitempty"`
+	Kind         string     `json:"kind"`
+	Option       *string    `json:"option,omitempty"`
+	PageOrigin   *string    `json:"page_origin,omitempty"`
+	PagePath     *string    `json:"page_path,omitempty"`
+	PageTitle    *string    `json:"page_title,omitempty"`
+	Redacted     *bool      `json:"redacted,omitempty"`
+	ScrollDeltaY *int       `json:"scroll_delta_y,omitempty"`
+	Text         *string    `json:"text,omitempty"`
+	View         string     `json:"view"`
 }
 
 // Approval defines model for Approval.
@@ -344,6 +373,14 @@ type BegunCeremony struct {
 	LaunchUrl string         `json:"launch_url"`
 	ProfileId string         `json:"profile_id"`
 	Status    CeremonyStatus `json:"status"`
+}
+
+// Box Where the element is in a picture.
+type Box struct {
+	Height int `json:"height"`
+	Width  int `json:"width"`
+	X      int `json:"x"`
+	Y      int `json:"y"`
 }
 
 // CallDiagnostics defines model for CallDiagnostics.
@@ -418,6 +455,38 @@ type FailureCategory string
 // ID defines model for ID.
 type ID = string
 
+// Image defines model for Image.
+type Image struct {
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Height Pixels.
+	Height    int    `json:"height"`
+	Id        string `json:"id"`
+	SessionId string `json:"session_id"`
+	Sha256    string `json:"sha256"`
+
+	// Size Bytes.
+	Size int64     `json:"size"`
+	Type ImageType `json:"type"`
+
+	// Width Pixels.
+	Width int `json:"width"`
+}
+
+// ImageType defines model for Image.Type.
+type ImageType string
+
+// ImageView The image of an upload.
+type ImageView struct {
+	Height int    `json:"height"`
+	Id     string `json:"id"`
+	Sha256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+	Type   string `json:"type"`
+	Width  int    `json:"width"`
+}
+
 // Origins defines model for Origins.
 type Origins = []string
 
@@ -440,6 +509,19 @@ type PhaseDiagnosticsPlacement string
 
 // PhaseOutcome defines model for PhaseOutcome.
 type PhaseOutcome string
+
+// Picture defines model for Picture.
+type Picture struct {
+	// Box Where the element is in a picture.
+	Box    Box `json:"box"`
+	Height int `json:"height"`
+
+	// Jpeg A JPEG in base64.
+	Jpeg []byte `json:"jpeg"`
+
+	// Width Of the picture in the units of box.
+	Width int `json:"width"`
+}
 
 // Profile defines model for Profile.
 type Profile struct {
@@ -672,6 +754,30 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/agent-sessions/{session_id} (the `EndSession` operationId).
 	EndSession(ctx context.Context, sessionId ID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListImages The images that the session's agent may upload, newest first.
+	//
+	// Corresponds with GET /v1/agent-sessions/{session_id}/images (the `ListImages` operationId).
+	ListImages(ctx context.Context, sessionId ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AttachImageWithBody Give the session one image that its agent may upload.
+	//
+	// The body is a PNG, JPEG or WebP of at most 5 MiB; what it is, its content says.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/agent-sessions/{session_id}/images (the `AttachImage` operationId).
+	AttachImageWithBody(ctx context.Context, sessionId ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveImage Take the image away from the session.
+	//
+	// Corresponds with DELETE /v1/agent-sessions/{session_id}/images/{image_id} (the `RemoveImage` operationId).
+	RemoveImage(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetImage The image itself, for its owner.
+	//
+	// Corresponds with GET /v1/agent-sessions/{session_id}/images/{image_id} (the `GetImage` operationId).
+	GetImage(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListApprovals Approvals, newest first.
 	//
 	// Corresponds with GET /v1/approvals (the `ListApprovals` operationId).
@@ -679,6 +785,13 @@ type ClientInterface interface {
 
 	// GetApproval performs a GET /v1/approvals/{approval_id} (the `GetApproval` operationId) request.
 	GetApproval(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetPicture What the page showed around the element when the question was asked.
+	//
+	// Kept in memory for open questions only; not_found when there is none. It is never part of an answer to an agent.
+	//
+	// Corresponds with GET /v1/approvals/{approval_id}/picture (the `GetPicture` operationId).
+	GetPicture(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResolveApprovalWithBody Answer a question, once.
 	//
@@ -912,6 +1025,70 @@ func (c *Client) EndSession(ctx context.Context, sessionId ID, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
+// ListImages The images that the session's agent may upload, newest first.
+//
+// Corresponds with GET /v1/agent-sessions/{session_id}/images (the `ListImages` operationId).
+func (c *Client) ListImages(ctx context.Context, sessionId ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListImagesRequest(c.Server, sessionId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AttachImageWithBody Give the session one image that its agent may upload.
+//
+// The body is a PNG, JPEG or WebP of at most 5 MiB; what it is, its content says.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/agent-sessions/{session_id}/images (the `AttachImage` operationId).
+func (c *Client) AttachImageWithBody(ctx context.Context, sessionId ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAttachImageRequestWithBody(c.Server, sessionId, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveImage Take the image away from the session.
+//
+// Corresponds with DELETE /v1/agent-sessions/{session_id}/images/{image_id} (the `RemoveImage` operationId).
+func (c *Client) RemoveImage(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveImageRequest(c.Server, sessionId, imageId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetImage The image itself, for its owner.
+//
+// Corresponds with GET /v1/agent-sessions/{session_id}/images/{image_id} (the `GetImage` operationId).
+func (c *Client) GetImage(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetImageRequest(c.Server, sessionId, imageId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListApprovals Approvals, newest first.
 //
 // Corresponds with GET /v1/approvals (the `ListApprovals` operationId).
@@ -930,6 +1107,23 @@ func (c *Client) ListApprovals(ctx context.Context, params *ListApprovalsParams,
 // GetApproval performs a GET /v1/approvals/{approval_id} (the `GetApproval` operationId) request.
 func (c *Client) GetApproval(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetApprovalRequest(c.Server, approvalId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetPicture What the page showed around the element when the question was asked.
+//
+// Kept in memory for open questions only; not_found when there is none. It is never part of an answer to an agent.
+//
+// Corresponds with GET /v1/approvals/{approval_id}/picture (the `GetPicture` operationId).
+func (c *Client) GetPicture(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPictureRequest(c.Server, approvalId)
 	if err != nil {
 		return nil, err
 	}
@@ -1452,6 +1646,158 @@ func NewEndSessionRequest(server string, sessionId ID) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListImagesRequest constructs an http.Request for the ListImages method
+func NewListImagesRequest(server string, sessionId ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session_id", sessionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent-sessions/%s/images", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAttachImageRequestWithBody constructs an http.Request for the AttachImage method, with any body, and a specified content type
+func NewAttachImageRequestWithBody(server string, sessionId ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session_id", sessionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent-sessions/%s/images", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRemoveImageRequest constructs an http.Request for the RemoveImage method
+func NewRemoveImageRequest(server string, sessionId ID, imageId ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session_id", sessionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "image_id", imageId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent-sessions/%s/images/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetImageRequest constructs an http.Request for the GetImage method
+func NewGetImageRequest(server string, sessionId ID, imageId ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "session_id", sessionId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "image_id", imageId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/agent-sessions/%s/images/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListApprovalsRequest constructs an http.Request for the ListApprovals method
 func NewListApprovalsRequest(server string, params *ListApprovalsParams) (*http.Request, error) {
 	var err error
@@ -1535,6 +1881,40 @@ func NewGetApprovalRequest(server string, approvalId ApprovalID) (*http.Request,
 	}
 
 	operationPath := fmt.Sprintf("/v1/approvals/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetPictureRequest constructs an http.Request for the GetPicture method
+func NewGetPictureRequest(server string, approvalId ApprovalID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "approval_id", approvalId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/approvals/%s/picture", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2326,6 +2706,36 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with DELETE /v1/agent-sessions/{session_id} (the `EndSession` operationId).
 	EndSessionWithResponse(ctx context.Context, sessionId ID, reqEditors ...RequestEditorFn) (*EndSessionResponse, error)
 
+	// ListImagesWithResponse The images that the session's agent may upload, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/agent-sessions/{session_id}/images (the `ListImages` operationId).
+	ListImagesWithResponse(ctx context.Context, sessionId ID, reqEditors ...RequestEditorFn) (*ListImagesResponse, error)
+
+	// AttachImageWithBodyWithResponse Give the session one image that its agent may upload.
+	//
+	// The body is a PNG, JPEG or WebP of at most 5 MiB; what it is, its content says.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/agent-sessions/{session_id}/images (the `AttachImage` operationId).
+	AttachImageWithBodyWithResponse(ctx context.Context, sessionId ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachImageResponse, error)
+
+	// RemoveImageWithResponse Take the image away from the session.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v1/agent-sessions/{session_id}/images/{image_id} (the `RemoveImage` operationId).
+	RemoveImageWithResponse(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*RemoveImageResponse, error)
+
+	// GetImageWithResponse The image itself, for its owner.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/agent-sessions/{session_id}/images/{image_id} (the `GetImage` operationId).
+	GetImageWithResponse(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*GetImageResponse, error)
+
 	// ListApprovalsWithResponse Approvals, newest first.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -2337,6 +2747,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Returns a wrapper object for the known response body format(s).
 	GetApprovalWithResponse(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*GetApprovalResponse, error)
+
+	// GetPictureWithResponse What the page showed around the element when the question was asked.
+	//
+	// Kept in memory for open questions only; not_found when there is none. It is never part of an answer to an agent.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/approvals/{approval_id}/picture (the `GetPicture` operationId).
+	GetPictureWithResponse(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*GetPictureResponse, error)
 
 	// ResolveApprovalWithBodyWithResponse Answer a question, once.
 	//
@@ -2727,6 +3146,196 @@ func (r EndSessionResponse) ContentType() string {
 	return ""
 }
 
+type ListImagesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Images []Image `json:"images"`
+	}
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListImagesResponse) GetJSON200() *struct {
+	Images []Image `json:"images"`
+} {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListImagesResponse) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListImagesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListImagesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListImagesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListImagesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AttachImageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Image
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r AttachImageResponse) GetJSON201() *Image {
+	return r.JSON201
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r AttachImageResponse) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AttachImageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AttachImageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AttachImageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AttachImageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveImageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RemoveImageResponse) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveImageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveImageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveImageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveImageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetImageResponse200Headers the declared response headers of an HTTP 200 response for GetImage
+type GetImageResponse200Headers struct {
+	ContentDisposition    string
+	ContentSecurityPolicy string
+}
+
+type GetImageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetImageResponse200Headers
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetImageResponse) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetImageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetImageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetImageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetImageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListApprovalsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -2821,6 +3430,61 @@ func (r GetApprovalResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetApprovalResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetPictureResponse200Headers the declared response headers of an HTTP 200 response for GetPicture
+type GetPictureResponse200Headers struct {
+	ContentSecurityPolicy string
+}
+
+type GetPictureResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Picture
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetPictureResponse200Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetPictureResponse) GetJSON200() *Picture {
+	return r.JSON200
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetPictureResponse) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPictureResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPictureResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPictureResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPictureResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -3805,6 +4469,60 @@ func (c *ClientWithResponses) EndSessionWithResponse(ctx context.Context, sessio
 	return ParseEndSessionResponse(rsp)
 }
 
+// ListImagesWithResponse The images that the session's agent may upload, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/agent-sessions/{session_id}/images (the `ListImages` operationId).
+func (c *ClientWithResponses) ListImagesWithResponse(ctx context.Context, sessionId ID, reqEditors ...RequestEditorFn) (*ListImagesResponse, error) {
+	rsp, err := c.ListImages(ctx, sessionId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListImagesResponse(rsp)
+}
+
+// AttachImageWithBodyWithResponse Give the session one image that its agent may upload.
+//
+// The body is a PNG, JPEG or WebP of at most 5 MiB; what it is, its content says.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/agent-sessions/{session_id}/images (the `AttachImage` operationId).
+func (c *ClientWithResponses) AttachImageWithBodyWithResponse(ctx context.Context, sessionId ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AttachImageResponse, error) {
+	rsp, err := c.AttachImageWithBody(ctx, sessionId, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAttachImageResponse(rsp)
+}
+
+// RemoveImageWithResponse Take the image away from the session.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v1/agent-sessions/{session_id}/images/{image_id} (the `RemoveImage` operationId).
+func (c *ClientWithResponses) RemoveImageWithResponse(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*RemoveImageResponse, error) {
+	rsp, err := c.RemoveImage(ctx, sessionId, imageId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveImageResponse(rsp)
+}
+
+// GetImageWithResponse The image itself, for its owner.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/agent-sessions/{session_id}/images/{image_id} (the `GetImage` operationId).
+func (c *ClientWithResponses) GetImageWithResponse(ctx context.Context, sessionId ID, imageId ID, reqEditors ...RequestEditorFn) (*GetImageResponse, error) {
+	rsp, err := c.GetImage(ctx, sessionId, imageId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetImageResponse(rsp)
+}
+
 // ListApprovalsWithResponse Approvals, newest first.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -3827,6 +4545,21 @@ func (c *ClientWithResponses) GetApprovalWithResponse(ctx context.Context, appro
 		return nil, err
 	}
 	return ParseGetApprovalResponse(rsp)
+}
+
+// GetPictureWithResponse What the page showed around the element when the question was asked.
+//
+// Kept in memory for open questions only; not_found when there is none. It is never part of an answer to an agent.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/approvals/{approval_id}/picture (the `GetPicture` operationId).
+func (c *ClientWithResponses) GetPictureWithResponse(ctx context.Context, approvalId ApprovalID, reqEditors ...RequestEditorFn) (*GetPictureResponse, error) {
+	rsp, err := c.GetPicture(ctx, approvalId, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPictureResponse(rsp)
 }
 
 // ResolveApprovalWithBodyWithResponse Answer a question, once.
@@ -4281,6 +5014,149 @@ func ParseEndSessionResponse(rsp *http.Response) (*EndSessionResponse, error) {
 	return response, nil
 }
 
+// ParseListImagesResponse parses an HTTP response from a ListImagesWithResponse call
+func ParseListImagesResponse(rsp *http.Response) (*ListImagesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListImagesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Images []Image `json:"images"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAttachImageResponse parses an HTTP response from a AttachImageWithResponse call
+func ParseAttachImageResponse(rsp *http.Response) (*AttachImageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AttachImageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Image
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveImageResponse parses an HTTP response from a RemoveImageWithResponse call
+func ParseRemoveImageResponse(rsp *http.Response) (*RemoveImageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveImageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetImageResponse parses an HTTP response from a GetImageWithResponse call
+func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetImageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetImageResponse200Headers
+		if values := rsp.Header.Values("Content-Disposition"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Content-Disposition", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ContentDisposition = value
+		}
+		if values := rsp.Header.Values("Content-Security-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Content-Security-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ContentSecurityPolicy = value
+		}
+		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseListApprovalsResponse parses an HTTP response from a ListApprovalsWithResponse call
 func ParseListApprovalsResponse(rsp *http.Response) (*ListApprovalsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -4344,6 +5220,52 @@ func ParseGetApprovalResponse(rsp *http.Response) (*GetApprovalResponse, error) 
 		}
 		response.JSONDefault = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseGetPictureResponse parses an HTTP response from a GetPictureWithResponse call
+func ParseGetPictureResponse(rsp *http.Response) (*GetPictureResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPictureResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Picture
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetPictureResponse200Headers
+		if values := rsp.Header.Values("Content-Security-Policy"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Content-Security-Policy", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ContentSecurityPolicy = value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -20,6 +21,7 @@ import (
 type flags struct {
 	Version           kong.VersionFlag `help:"Print the version and exit."`
 	Database          string           `help:"SQLite database file." required:"" type:"path"`
+	Images            string           `help:"Folder for images that are attached to sessions; images, beside the database, when absent." type:"path"`
 	Browserd          string           `help:"Socket of chaperone-browserd." required:"" type:"path"`
 	ServiceCredential string           `help:"File with the credential for chaperone-browserd." required:"" type:"path"`
 	OwnerCredential   string           `help:"File to keep the command line's credential in." required:"" type:"path"`
@@ -36,8 +38,11 @@ func main() {
 	kong.Parse(&f, kong.Name("chaperoned"), kong.Description("The orchestrator of Chaperone; usually started by: chaperone up."),
 		kong.Vars{"version": "chaperoned " + version.String()})
 	os.Exit(child.Program("chaperoned", f.Supervised, f.Dev, func(ctx context.Context, dev *devmode.Config, log *slog.Logger) error {
+		if f.Images == "" {
+			f.Images = filepath.Join(filepath.Dir(f.Database), "images")
+		}
 		return orchestrator.Run(ctx, orchestrator.Config{
-			Database: f.Database, Browserd: f.Browserd, ServiceCredential: f.ServiceCredential, OwnerCredential: f.OwnerCredential,
+			Database: f.Database, Images: f.Images, Browserd: f.Browserd, ServiceCredential: f.ServiceCredential, OwnerCredential: f.OwnerCredential,
 			Listen: f.Listen, ApprovalWait: f.ApprovalWait, ToolNames: mcpserver.Names(f.ToolNames), Headless: f.Headless, Dev: dev, Log: log,
 		}, child.Announce)
 	}))

@@ -21,6 +21,7 @@ type Dir string
 func (d Dir) path(name string) string { return filepath.Join(string(d), name) }
 
 func (d Dir) Database() string          { return d.path("chaperone.db") }       // chaperoned
+func (d Dir) Images() string            { return d.path("images") }             // chaperoned
 func (d Dir) OwnerCredential() string   { return d.path("owner.credential") }   // chaperone, written by chaperoned
 func (d Dir) ServiceCredential() string { return d.path("service.credential") } // chaperone-browserd and chaperoned
 func (d Dir) Keys() string              { return d.path("keys") }               // chaperone-browserd

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/app/access"
+	"github.com/chaperone-agents/chaperone/internal/app/artifacts"
 	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
@@ -33,6 +34,7 @@ import (
 // Config is everything chaperoned is told; Dev may be nil.
 type Config struct {
 	Database          string // absolute path
+	Images            string // absolute path of the folder for attached images
 	Browserd          string // absolute path of the isolated service's socket
 	ServiceCredential string // absolute path
 	OwnerCredential   string // absolute path; written for the command line
@@ -80,9 +82,14 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 	if err != nil {
 		return err
 	}
+	images, err := artifacts.New(artifacts.Config{Store: db, Dir: c.Images, Log: c.Log})
+	if err != nil {
+		return err
+	}
 	calls, err := broker.New(broker.Config{
 		Store: db, Service: service, Hub: hub, ApprovalWait: c.ApprovalWait, Headless: c.Headless,
 		ApprovalURL: func(id string) string { return consoleweb.ApprovalURL(console, id) },
+		Images:      images,
 		ApproveAll:  c.Dev != nil && c.Dev.ApproveAll, Log: c.Log,
 	})
 	if err != nil {
@@ -92,7 +99,7 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 	if err != nil {
 		return err
 	}
-	handler, err := routes(c, address, cases, devices, calls, hub)
+	handler, err := routes(c, address, cases, devices, calls, images, hub)
 	if err != nil {
 		return err
 	}
@@ -107,17 +114,17 @@ func Run(ctx context.Context, c Config, announce func(child.Ready) error) error 
 	} else if n > 0 {
 		c.Log.Warn("calls of an earlier process have an unknown outcome; they are not repeated", "calls", n)
 	}
-	return serve(ctx, c, listener, handler, calls, cases, func() error {
+	return serve(ctx, c, listener, handler, calls, cases, images, func() error {
 		return announce(child.Ready{Address: address, Code: devices.NewLoginCode(embedded).Reveal()})
 	})
 }
 
 // routes mounts the three doors behind one guard.
-func routes(c Config, address string, cases *owner.Owner, devices *access.Access, calls *broker.Broker, hub *notify.Hub) (http.Handler, error) {
+func routes(c Config, address string, cases *owner.Owner, devices *access.Access, calls *broker.Broker, images *artifacts.Artifacts, hub *notify.Hub) (http.Handler, error) {
 	// Not under the name localhost: that is the sign-in surface's, which must
 	// never be sent the console's cookie.
 	guard := httpx.Guard{Hosts: []string{address}, Origins: []string{"http://" + address}}
-	api, err := ownerapi.New(ownerapi.Config{Owner: cases, Access: devices, Calls: calls, Hub: hub, Guard: guard, Console: "http://" + address, Log: c.Log})
+	api, err := ownerapi.New(ownerapi.Config{Owner: cases, Access: devices, Calls: calls, Images: images, Hub: hub, Guard: guard, Console: "http://" + address, Log: c.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +150,7 @@ func routes(c Config, address string, cases *owner.Owner, devices *access.Access
 
 // serve answers requests and tends leases and records until ctx ends; then it
 // stops taking requests, closes every lease, and returns.
-func serve(ctx context.Context, c Config, listener net.Listener, handler http.Handler, calls *broker.Broker, cases *owner.Owner, ready func() error) error {
+func serve(ctx context.Context, c Config, listener net.Listener, handler http.Handler, calls *broker.Broker, cases *owner.Owner, images *artifacts.Artifacts, ready func() error) error {
 	server := httpx.Server(handler)
 	// Streams and waiting calls end with the server, not with their clients.
 	requests, endRequests := context.WithCancel(context.WithoutCancel(ctx))
@@ -163,6 +170,9 @@ func serve(ctx context.Context, c Config, listener net.Listener, handler http.Ha
 				c.Log.Error("upkeep failed", "cause", err)
 			}
 			calls.Upkeep(upkeep)
+			if err := images.Sweep(upkeep); err != nil && upkeep.Err() == nil {
+				c.Log.Error("images not swept", "cause", err)
+			}
 			select {
 			case <-ticker.C:
 			case <-upkeep.Done():

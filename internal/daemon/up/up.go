@@ -155,7 +155,7 @@ func (s *supervisor) startBrowserd(ctx context.Context) error {
 
 func (s *supervisor) startChaperoned(ctx context.Context) error {
 	args := []string{
-		"--supervised", "--database", s.dir.Database(), "--browserd", s.dir.Socket(),
+		"--supervised", "--database", s.dir.Database(), "--images", s.dir.Images(), "--browserd", s.dir.Socket(),
 		"--service-credential", s.dir.ServiceCredential(), "--owner-credential", s.dir.OwnerCredential(),
 		"--listen", s.Listen, "--approval-wait", s.ApprovalWait.String(), "--tool-names", s.ToolNames,
 	}

@@ -6,16 +6,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/app/access"
+	"github.com/chaperone-agents/chaperone/internal/app/artifacts"
 	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
+	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/edge/consoleweb"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
@@ -42,6 +46,8 @@ type house struct {
 	access  *access.Access
 	owner   *owner.Owner
 	hub     *notify.Hub
+	calls   *calls
+	images  *artifacts.Artifacts
 	server  *httptest.Server
 	handler atomic.Pointer[http.ServeMux] // what listens now
 }
@@ -50,13 +56,33 @@ type noLeases struct{}
 
 func (noLeases) CloseSession(context.Context, caller.Scope, string) error { return nil }
 
-type noCalls struct{}
+// calls have a picture of the one question, if any.
+type calls struct {
+	mu      sync.Mutex
+	id      string
+	picture browser.Picture
+}
 
-func (noCalls) Diagnostics(caller.Scope) []broker.Diagnostics { return nil }
+func (c *calls) show(id string, p browser.Picture) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id, c.picture = id, p
+}
+
+func (c *calls) Picture(_ context.Context, _ caller.Caller, id string) (browser.Picture, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id != c.id {
+		return browser.Picture{}, fault.New(fault.NotFound, "There is no picture of this.")
+	}
+	return c.picture, nil
+}
+
+func (*calls) Diagnostics(caller.Scope) []broker.Diagnostics { return nil }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, service: &fake.Service{World: &fake.World{}}, hub: notify.New()}
+	h := &house{t: t, service: &fake.Service{World: &fake.World{}}, hub: notify.New(), calls: &calls{}}
 	log := slog.New(slog.DiscardHandler)
 	var err error
 	if h.store, err = sqlite.Open(sqlite.Config{Path: filepath.Join(t.TempDir(), "data", "chaperone.db"), Log: log}); err != nil {
@@ -70,11 +96,14 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if h.images, err = artifacts.New(artifacts.Config{Store: h.store, Dir: filepath.Join(t.TempDir(), "images"), Log: log}); err != nil {
+		t.Fatal(err)
+	}
 	h.server = httptest.NewUnstartedServer(nil)
 	name := h.server.Listener.Addr().String()
 	h.url = "http://" + name
 	guard := httpx.Guard{Hosts: []string{name}, Origins: []string{h.url}}
-	api, err := ownerapi.New(ownerapi.Config{Owner: h.owner, Access: h.access, Calls: noCalls{}, Hub: h.hub, Console: h.url, Log: log, Guard: guard})
+	api, err := ownerapi.New(ownerapi.Config{Owner: h.owner, Access: h.access, Calls: h.calls, Images: h.images, Hub: h.hub, Console: h.url, Log: log, Guard: guard})
 	if err != nil {
 		t.Fatal(err)
 	}

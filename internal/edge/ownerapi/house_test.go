@@ -16,12 +16,15 @@ import (
 
 	"github.com/chaperone-agents/chaperone/client"
 	"github.com/chaperone-agents/chaperone/internal/app/access"
+	"github.com/chaperone-agents/chaperone/internal/app/artifacts"
 	"github.com/chaperone-agents/chaperone/internal/app/broker"
 	"github.com/chaperone-agents/chaperone/internal/app/notify"
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
+	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
+	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/edge/ownerapi"
@@ -50,6 +53,9 @@ type house struct {
 	access  *access.Access
 	owner   *owner.Owner
 	calls   ended
+	shown   pictures
+	images  *artifacts.Artifacts
+	files   string // where images are
 	log     *buffer
 	ana     secret.Text // credential of an owner's device
 	api     *client.ClientWithResponses
@@ -73,9 +79,19 @@ type ended map[caller.Scope][]broker.Diagnostics
 
 func (e ended) Diagnostics(s caller.Scope) []broker.Diagnostics { return e[s] }
 
+// pictures are the pictures of questions, by id.
+type pictures map[string]browser.Picture
+
+func (p pictures) Picture(_ context.Context, by caller.Caller, id string) (browser.Picture, error) {
+	if shown, ok := p[id]; ok && by.Scope == ana.Scope {
+		return shown, nil
+	}
+	return browser.Picture{}, fault.New(fault.NotFound, "There is no picture of this.")
+}
+
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, log: &buffer{}, calls: ended{}, service: &fake.Service{World: &fake.World{}}}
+	h := &house{t: t, log: &buffer{}, calls: ended{}, shown: pictures{}, files: filepath.Join(t.TempDir(), "images"), service: &fake.Service{World: &fake.World{}}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
 	if h.store, err = sqlite.Open(sqlite.Config{Path: filepath.Join(t.TempDir(), "data", "chaperone.db"), Log: log}); err != nil {
@@ -90,11 +106,17 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if h.images, err = artifacts.New(artifacts.Config{Store: h.store, Dir: h.files, Log: log}); err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewUnstartedServer(nil)
 	h.host = server.Listener.Addr().String()
 	h.url = "http://" + h.host
 	server.Config.Handler, err = ownerapi.New(ownerapi.Config{
-		Owner: h.owner, Access: h.access, Calls: h.calls, Hub: hub, Console: h.url, Log: log,
+		Owner: h.owner, Access: h.access, Calls: struct {
+			ended
+			pictures
+		}{h.calls, h.shown}, Images: h.images, Hub: hub, Console: h.url, Log: log,
 		Guard: httpx.Guard{Hosts: []string{h.host}, Origins: []string{h.url}},
 	})
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package ownerapi serves the owner API (API-01 to API-03, CER-02, OPD-03,
-// VIEW-02):
+// VIEW-02, UPL-06):
 // every request passes the listener's guard, the cross-origin check,
 // authentication and the contract before a handler sees it. Routes, types and
 // decoding are generated from api/openapi.yaml into oas.
@@ -28,8 +28,10 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
+	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/edge/ownerapi/oas"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 )
 
 // Access authenticates devices and logs consoles in; app/access has it.
@@ -39,9 +41,19 @@ type Access interface {
 	Login(ctx context.Context, code string) (secret.Text, error)
 }
 
-// Calls knows where the calls of agents spent their time; app/broker has it.
+// Calls knows where the calls of agents spent their time, and what questions
+// are about; app/broker has it.
 type Calls interface {
 	Diagnostics(scope caller.Scope) []broker.Diagnostics
+	Picture(ctx context.Context, by caller.Caller, approval string) (browser.Picture, error)
+}
+
+// Images are what the owner attached to sessions; app/artifacts has them.
+type Images interface {
+	Attach(ctx context.Context, by caller.Caller, session string, body io.Reader) (artifact.Image, error)
+	List(ctx context.Context, by caller.Caller, session string) ([]artifact.Image, error)
+	Content(ctx context.Context, by caller.Caller, session, id string) (artifact.Payload, error)
+	Remove(ctx context.Context, by caller.Caller, session, id string) error
 }
 
 // Config of the owner API. Every member is needed.
@@ -49,6 +61,7 @@ type Config struct {
 	Owner   *owner.Owner
 	Access  Access
 	Calls   Calls
+	Images  Images
 	Hub     *notify.Hub
 	Guard   httpx.Guard
 	Console string // origin of the console, such as http://127.0.0.1:8787
@@ -65,7 +78,7 @@ type server struct {
 
 // New serves /v1/ and /health/.
 func New(c Config) (http.Handler, error) {
-	if c.Owner == nil || c.Access == nil || c.Calls == nil || c.Hub == nil || c.Console == "" || c.Log == nil || len(c.Guard.Hosts) == 0 {
+	if c.Owner == nil || c.Access == nil || c.Calls == nil || c.Images == nil || c.Hub == nil || c.Console == "" || c.Log == nil || len(c.Guard.Hosts) == 0 {
 		return nil, errors.New("ownerapi: the configuration is incomplete")
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(api.Document())
@@ -117,6 +130,11 @@ var operations = map[string]serve{
 	"cancelCeremony":      (*oas.ServerInterfaceWrapper).CancelCeremony,
 	"listApprovals":       (*oas.ServerInterfaceWrapper).ListApprovals,
 	"getApproval":         (*oas.ServerInterfaceWrapper).GetApproval,
+	"getPicture":          (*oas.ServerInterfaceWrapper).GetPicture,
+	"listImages":          (*oas.ServerInterfaceWrapper).ListImages,
+	"attachImage":         (*oas.ServerInterfaceWrapper).AttachImage,
+	"getImage":            (*oas.ServerInterfaceWrapper).GetImage,
+	"removeImage":         (*oas.ServerInterfaceWrapper).RemoveImage,
 	"resolveApproval":     (*oas.ServerInterfaceWrapper).ResolveApproval,
 	"listSessions":        (*oas.ServerInterfaceWrapper).ListSessions,
 	"createSession":       (*oas.ServerInterfaceWrapper).CreateSession,
@@ -179,8 +197,15 @@ func (s *server) authenticate(r *http.Request) (caller.Caller, error) {
 // validate holds the request to the contract. What it says about a violation
 // names the contract's own words only, never the submitted value (LURL-01).
 func validate(w http.ResponseWriter, r *http.Request, route *routers.Route) error {
-	if route.Operation.RequestBody != nil {
-		if err := readBody(w, r); err != nil {
+	raw := false
+	if body := route.Operation.RequestBody; body != nil {
+		var err error
+		if raw = body.Value.Content.Get("application/json") == nil; raw {
+			err = boundBody(w, r)
+		} else {
+			err = readBody(w, r)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -195,7 +220,7 @@ func validate(w http.ResponseWriter, r *http.Request, route *routers.Route) erro
 	}
 	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: params, Route: route,
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, ExcludeRequestBody: raw},
 	})
 	if err == nil {
 		return nil
@@ -239,6 +264,19 @@ func readBody(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.MalformedRequest, "The body could not be read.")
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return nil
+}
+
+// boundBody lets a body that is no JSON through unread: a little more than the
+// largest image, so that it is the image that is refused.
+func boundBody(w http.ResponseWriter, r *http.Request) error {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || !strings.EqualFold(t, "application/octet-stream") {
+		return fault.New(fault.UnsupportedMedia, "The body must be application/octet-stream.")
+	}
+	if r.ContentLength > artifact.MaxSize {
+		return fault.New(fault.PayloadTooLarge, "An image has at most 5 MiB. Nothing was attached.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, artifact.MaxSize+httpx.MaxBody)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/app/owner"
 	"github.com/chaperone-agents/chaperone/internal/edge/ownerapi/oas"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/device"
@@ -46,6 +47,21 @@ func actView(v approval.View) oas.ActView {
 		PageTitle: some(v.PageTitle), ElementRole: some(v.ElementRole), ElementName: some(v.ElementName),
 		ElementText: some(v.ElementText), ElementContext: some(v.ElementContext), Field: some(v.Field), Text: some(v.Text),
 		Option: some(v.Option), Key: some(v.Key), ScrollDeltaY: some(v.ScrollDeltaY), Redacted: some(v.Redacted), Digest: some(v.Digest),
+		Consequence: some(v.Consequence), Image: imageOf(v.Image),
+	}
+}
+
+func imageOf(i *approval.Image) *oas.ImageView {
+	if i == nil {
+		return nil
+	}
+	return &oas.ImageView{Id: i.ID, Type: i.Type, Size: i.Size, Width: i.Width, Height: i.Height, Sha256: i.SHA256}
+}
+
+func imageView(i artifact.Image) oas.Image {
+	return oas.Image{
+		Id: i.ID, SessionId: i.SessionID, Type: oas.ImageType(i.Type), Size: i.Size, Width: i.Width, Height: i.Height, Sha256: i.SHA256,
+		CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt,
 	}
 }
 

@@ -53,6 +53,7 @@ const (
 	BrowserAct      CallDiagnosticsTool = "browser.act"
 	BrowserNavigate CallDiagnosticsTool = "browser.navigate"
 	BrowserObserve  CallDiagnosticsTool = "browser.observe"
+	BrowserUpload   CallDiagnosticsTool = "browser.upload"
 )
 
 // Valid indicates whether the value is a known member of the CallDiagnosticsTool enum.
@@ -63,6 +64,8 @@ func (e CallDiagnosticsTool) Valid() bool {
 	case BrowserNavigate:
 		return true
 	case BrowserObserve:
+		return true
+	case BrowserUpload:
 		return true
 	default:
 		return false
@@ -141,6 +144,27 @@ func (e FailureCategory) Valid() bool {
 	case Transport:
 		return true
 	case UpstreamError:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ImageType.
+const (
+	Imagejpeg ImageType = "image/jpeg"
+	Imagepng  ImageType = "image/png"
+	Imagewebp ImageType = "image/webp"
+)
+
+// Valid indicates whether the value is a known member of the ImageType enum.
+func (e ImageType) Valid() bool {
+	switch e {
+	case Imagejpeg:
+		return true
+	case Imagepng:
+		return true
+	case Imagewebp:
 		return true
 	default:
 		return false
@@ -284,6 +308,8 @@ func (e BeginCeremonyJSONBodyMode) Valid() bool {
 
 // ActView Members that begin with page_ or element_, and option, quote the website; text is what the agent wants to type.
 type ActView struct {
+	// Consequence What kind of consequence the action has, by its words.
+	Consequence    *string `json:"consequence,omitempty"`
 	Described      bool    `json:"described"`
 	Digest         *string `json:"digest,omitempty"`
 	ElementContext *string `json:"element_context,omitempty"`
@@ -291,16 +317,19 @@ type ActView struct {
 	ElementRole    *string `json:"element_role,omitempty"`
 	ElementText    *string `json:"element_text,omitempty"`
 	Field          *string `json:"field,omitempty"`
-	Key            *string `json:"key,omitempty"`
-	Kind           string  `json:"kind"`
-	Option         *string `json:"option,omitempty"`
-	PageOrigin     *string `json:"page_origin,omitempty"`
-	PagePath       *string `json:"page_path,omitempty"`
-	PageTitle      *string `json:"page_title,omitempty"`
-	Redacted       *bool   `json:"redacted,omitempty"`
-	ScrollDeltaY   *int    `json:"scroll_delta_y,omitempty"`
-	Text           *string `json:"text,omitempty"`
-	View           string  `json:"view"`
+
+	// Image The image of an upload.
+	Image        *ImageView `json:"image,omitempty"`
+	Key          *string    `json:"key,omitempty"`
+	Kind         string     `json:"kind"`
+	Option       *string    `json:"option,omitempty"`
+	PageOrigin   *string    `json:"page_origin,omitempty"`
+	PagePath     *string    `json:"page_path,omitempty"`
+	PageTitle    *string    `json:"page_title,omitempty"`
+	Redacted     *bool      `json:"redacted,omitempty"`
+	ScrollDeltaY *int       `json:"scroll_delta_y,omitempty"`
+	Text         *string    `json:"text,omitempty"`
+	View         string     `json:"view"`
 }
 
 // Approval defines model for Approval.
@@ -345,6 +374,14 @@ type BegunCeremony struct {
 	LaunchUrl string         `json:"launch_url"`
 	ProfileId string         `json:"profile_id"`
 	Status    CeremonyStatus `json:"status"`
+}
+
+// Box Where the element is in a picture.
+type Box struct {
+	Height int `json:"height"`
+	Width  int `json:"width"`
+	X      int `json:"x"`
+	Y      int `json:"y"`
 }
 
 // CallDiagnostics defines model for CallDiagnostics.
@@ -419,6 +456,38 @@ type FailureCategory string
 // ID defines model for ID.
 type ID = string
 
+// Image defines model for Image.
+type Image struct {
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// Height Pixels.
+	Height    int    `json:"height"`
+	Id        string `json:"id"`
+	SessionId string `json:"session_id"`
+	Sha256    string `json:"sha256"`
+
+	// Size Bytes.
+	Size int64     `json:"size"`
+	Type ImageType `json:"type"`
+
+	// Width Pixels.
+	Width int `json:"width"`
+}
+
+// ImageType defines model for Image.Type.
+type ImageType string
+
+// ImageView The image of an upload.
+type ImageView struct {
+	Height int    `json:"height"`
+	Id     string `json:"id"`
+	Sha256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+	Type   string `json:"type"`
+	Width  int    `json:"width"`
+}
+
 // Origins defines model for Origins.
 type Origins = []string
 
@@ -441,6 +510,19 @@ type PhaseDiagnosticsPlacement string
 
 // PhaseOutcome defines model for PhaseOutcome.
 type PhaseOutcome string
+
+// Picture defines model for Picture.
+type Picture struct {
+	// Box Where the element is in a picture.
+	Box    Box `json:"box"`
+	Height int `json:"height"`
+
+	// Jpeg A JPEG in base64.
+	Jpeg []byte `json:"jpeg"`
+
+	// Width Of the picture in the units of box.
+	Width int `json:"width"`
+}
 
 // Profile defines model for Profile.
 type Profile struct {
@@ -582,12 +664,27 @@ type ServerInterface interface {
 	// EndSession End the session, its questions and its browser. Repeating it is not an error.
 	// (DELETE /v1/agent-sessions/{session_id})
 	EndSession(w http.ResponseWriter, r *http.Request, sessionId ID)
+	// ListImages The images that the session's agent may upload, newest first.
+	// (GET /v1/agent-sessions/{session_id}/images)
+	ListImages(w http.ResponseWriter, r *http.Request, sessionId ID)
+	// AttachImage Give the session one image that its agent may upload.
+	// (POST /v1/agent-sessions/{session_id}/images)
+	AttachImage(w http.ResponseWriter, r *http.Request, sessionId ID)
+	// RemoveImage Take the image away from the session.
+	// (DELETE /v1/agent-sessions/{session_id}/images/{image_id})
+	RemoveImage(w http.ResponseWriter, r *http.Request, sessionId ID, imageId ID)
+	// GetImage The image itself, for its owner.
+	// (GET /v1/agent-sessions/{session_id}/images/{image_id})
+	GetImage(w http.ResponseWriter, r *http.Request, sessionId ID, imageId ID)
 	// ListApprovals Approvals, newest first.
 	// (GET /v1/approvals)
 	ListApprovals(w http.ResponseWriter, r *http.Request, params ListApprovalsParams)
 
 	// (GET /v1/approvals/{approval_id})
 	GetApproval(w http.ResponseWriter, r *http.Request, approvalId ApprovalID)
+	// GetPicture What the page showed around the element when the question was asked.
+	// (GET /v1/approvals/{approval_id}/picture)
+	GetPicture(w http.ResponseWriter, r *http.Request, approvalId ApprovalID)
 	// ResolveApproval Answer a question, once.
 	// (POST /v1/approvals/{approval_id}/resolve)
 	ResolveApproval(w http.ResponseWriter, r *http.Request, approvalId ApprovalID)
@@ -735,6 +832,128 @@ func (siw *ServerInterfaceWrapper) EndSession(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// ListImages operation middleware
+func (siw *ServerInterfaceWrapper) ListImages(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session_id" -------------
+	var sessionId ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session_id", r.PathValue("session_id"), &sessionId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListImages(w, r, sessionId)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// AttachImage operation middleware
+func (siw *ServerInterfaceWrapper) AttachImage(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session_id" -------------
+	var sessionId ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session_id", r.PathValue("session_id"), &sessionId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.AttachImage(w, r, sessionId)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RemoveImage operation middleware
+func (siw *ServerInterfaceWrapper) RemoveImage(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session_id" -------------
+	var sessionId ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session_id", r.PathValue("session_id"), &sessionId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "image_id" -------------
+	var imageId ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "image_id", r.PathValue("image_id"), &imageId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "image_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RemoveImage(w, r, sessionId, imageId)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetImage operation middleware
+func (siw *ServerInterfaceWrapper) GetImage(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "session_id" -------------
+	var sessionId ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "session_id", r.PathValue("session_id"), &sessionId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "session_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "image_id" -------------
+	var imageId ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "image_id", r.PathValue("image_id"), &imageId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "image_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetImage(w, r, sessionId, imageId)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListApprovals operation middleware
 func (siw *ServerInterfaceWrapper) ListApprovals(w http.ResponseWriter, r *http.Request) {
 
@@ -798,6 +1017,32 @@ func (siw *ServerInterfaceWrapper) GetApproval(w http.ResponseWriter, r *http.Re
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetApproval(w, r, approvalId)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetPicture operation middleware
+func (siw *ServerInterfaceWrapper) GetPicture(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "approval_id" -------------
+	var approvalId ApprovalID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "approval_id", r.PathValue("approval_id"), &approvalId, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "approval_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPicture(w, r, approvalId)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1395,9 +1640,14 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/approvals", wrapper.ListApprovals)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/approvals/{approval_id}", wrapper.GetApproval)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/approvals/{approval_id}/resolve", wrapper.ResolveApproval)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/approvals/{approval_id}/picture", wrapper.GetPicture)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/agent-sessions", wrapper.ListSessions)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/agent-sessions", wrapper.CreateSession)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/v1/agent-sessions/{session_id}", wrapper.EndSession)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/agent-sessions/{session_id}/images", wrapper.ListImages)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/agent-sessions/{session_id}/images", wrapper.AttachImage)
+	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/v1/agent-sessions/{session_id}/images/{image_id}", wrapper.RemoveImage)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/agent-sessions/{session_id}/images/{image_id}", wrapper.GetImage)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/devices", wrapper.ListDevices)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/v1/devices/{fingerprint}", wrapper.RevokeDevice)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/console-logins", wrapper.CreateConsoleLogin)
@@ -1582,6 +1832,175 @@ func (response EndSessiondefaultJSONResponse) VisitEndSessionResponse(w http.Res
 	return err
 }
 
+type ListImagesRequestObject struct {
+	SessionId ID `json:"session_id"`
+}
+
+type ListImagesResponseObject interface {
+	VisitListImagesResponse(w http.ResponseWriter) error
+}
+
+type ListImages200JSONResponse struct {
+	Images []Image `json:"images"`
+}
+
+func (response ListImages200JSONResponse) VisitListImagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListImagesdefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response ListImagesdefaultJSONResponse) VisitListImagesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AttachImageRequestObject struct {
+	SessionId ID `json:"session_id"`
+	Body      io.Reader
+}
+
+type AttachImageResponseObject interface {
+	VisitAttachImageResponse(w http.ResponseWriter) error
+}
+
+type AttachImage201JSONResponse Image
+
+func (response AttachImage201JSONResponse) VisitAttachImageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AttachImagedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response AttachImagedefaultJSONResponse) VisitAttachImageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RemoveImageRequestObject struct {
+	SessionId ID `json:"session_id"`
+	ImageId   ID `json:"image_id"`
+}
+
+type RemoveImageResponseObject interface {
+	VisitRemoveImageResponse(w http.ResponseWriter) error
+}
+
+type RemoveImage204Response struct {
+}
+
+func (response RemoveImage204Response) VisitRemoveImageResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type RemoveImagedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response RemoveImagedefaultJSONResponse) VisitRemoveImageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetImageRequestObject struct {
+	SessionId ID `json:"session_id"`
+	ImageId   ID `json:"image_id"`
+}
+
+type GetImageResponseObject interface {
+	VisitGetImageResponse(w http.ResponseWriter) error
+}
+
+type GetImage200ResponseHeaders struct {
+	ContentDisposition    string
+	ContentSecurityPolicy string
+}
+
+type GetImage200ApplicationoctetStreamResponse struct {
+	Body          io.Reader
+	Headers       GetImage200ResponseHeaders
+	ContentLength int64
+}
+
+func (response GetImage200ApplicationoctetStreamResponse) VisitGetImageResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.Header().Set("Content-Disposition", fmt.Sprint(response.Headers.ContentDisposition))
+	w.Header().Set("Content-Security-Policy", fmt.Sprint(response.Headers.ContentSecurityPolicy))
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	_, err := io.Copy(w, response.Body)
+	return err
+}
+
+type GetImagedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetImagedefaultJSONResponse) VisitGetImageResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListApprovalsRequestObject struct {
 	Params ListApprovalsParams
 }
@@ -1651,6 +2070,53 @@ type GetApprovaldefaultJSONResponse struct {
 }
 
 func (response GetApprovaldefaultJSONResponse) VisitGetApprovalResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPictureRequestObject struct {
+	ApprovalId ApprovalID `json:"approval_id"`
+}
+
+type GetPictureResponseObject interface {
+	VisitGetPictureResponse(w http.ResponseWriter) error
+}
+
+type GetPicture200ResponseHeaders struct {
+	ContentSecurityPolicy string
+}
+
+type GetPicture200JSONResponse struct {
+	Body    Picture
+	Headers GetPicture200ResponseHeaders
+}
+
+func (response GetPicture200JSONResponse) VisitGetPictureResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Security-Policy", fmt.Sprint(response.Headers.ContentSecurityPolicy))
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPicturedefaultJSONResponse struct {
+	Body       Error
+	StatusCode int
+}
+
+func (response GetPicturedefaultJSONResponse) VisitGetPictureResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2438,12 +2904,27 @@ type StrictServerInterface interface {
 	// EndSession End the session, its questions and its browser. Repeating it is not an error.
 	// (DELETE /v1/agent-sessions/{session_id})
 	EndSession(ctx context.Context, request EndSessionRequestObject) (EndSessionResponseObject, error)
+	// ListImages The images that the session's agent may upload, newest first.
+	// (GET /v1/agent-sessions/{session_id}/images)
+	ListImages(ctx context.Context, request ListImagesRequestObject) (ListImagesResponseObject, error)
+	// AttachImage Give the session one image that its agent may upload.
+	// (POST /v1/agent-sessions/{session_id}/images)
+	AttachImage(ctx context.Context, request AttachImageRequestObject) (AttachImageResponseObject, error)
+	// RemoveImage Take the image away from the session.
+	// (DELETE /v1/agent-sessions/{session_id}/images/{image_id})
+	RemoveImage(ctx context.Context, request RemoveImageRequestObject) (RemoveImageResponseObject, error)
+	// GetImage The image itself, for its owner.
+	// (GET /v1/agent-sessions/{session_id}/images/{image_id})
+	GetImage(ctx context.Context, request GetImageRequestObject) (GetImageResponseObject, error)
 	// ListApprovals Approvals, newest first.
 	// (GET /v1/approvals)
 	ListApprovals(ctx context.Context, request ListApprovalsRequestObject) (ListApprovalsResponseObject, error)
 
 	// (GET /v1/approvals/{approval_id})
 	GetApproval(ctx context.Context, request GetApprovalRequestObject) (GetApprovalResponseObject, error)
+	// GetPicture What the page showed around the element when the question was asked.
+	// (GET /v1/approvals/{approval_id}/picture)
+	GetPicture(ctx context.Context, request GetPictureRequestObject) (GetPictureResponseObject, error)
 	// ResolveApproval Answer a question, once.
 	// (POST /v1/approvals/{approval_id}/resolve)
 	ResolveApproval(ctx context.Context, request ResolveApprovalRequestObject) (ResolveApprovalResponseObject, error)
@@ -2668,6 +3149,114 @@ func (sh *strictHandler) EndSession(w http.ResponseWriter, r *http.Request, sess
 	}
 }
 
+// ListImages operation middleware
+func (sh *strictHandler) ListImages(w http.ResponseWriter, r *http.Request, sessionId ID) {
+	var request ListImagesRequestObject
+
+	request.SessionId = sessionId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListImages(ctx, request.(ListImagesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListImages")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListImagesResponseObject); ok {
+		if err := validResponse.VisitListImagesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AttachImage operation middleware
+func (sh *strictHandler) AttachImage(w http.ResponseWriter, r *http.Request, sessionId ID) {
+	var request AttachImageRequestObject
+
+	request.SessionId = sessionId
+
+	request.Body = r.Body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.AttachImage(ctx, request.(AttachImageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AttachImage")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(AttachImageResponseObject); ok {
+		if err := validResponse.VisitAttachImageResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RemoveImage operation middleware
+func (sh *strictHandler) RemoveImage(w http.ResponseWriter, r *http.Request, sessionId ID, imageId ID) {
+	var request RemoveImageRequestObject
+
+	request.SessionId = sessionId
+	request.ImageId = imageId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RemoveImage(ctx, request.(RemoveImageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RemoveImage")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RemoveImageResponseObject); ok {
+		if err := validResponse.VisitRemoveImageResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetImage operation middleware
+func (sh *strictHandler) GetImage(w http.ResponseWriter, r *http.Request, sessionId ID, imageId ID) {
+	var request GetImageRequestObject
+
+	request.SessionId = sessionId
+	request.ImageId = imageId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetImage(ctx, request.(GetImageRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetImage")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetImageResponseObject); ok {
+		if err := validResponse.VisitGetImageResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListApprovals operation middleware
 func (sh *strictHandler) ListApprovals(w http.ResponseWriter, r *http.Request, params ListApprovalsParams) {
 	var request ListApprovalsRequestObject
@@ -2713,6 +3302,32 @@ func (sh *strictHandler) GetApproval(w http.ResponseWriter, r *http.Request, app
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetApprovalResponseObject); ok {
 		if err := validResponse.VisitGetApprovalResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPicture operation middleware
+func (sh *strictHandler) GetPicture(w http.ResponseWriter, r *http.Request, approvalId ApprovalID) {
+	var request GetPictureRequestObject
+
+	request.ApprovalId = approvalId
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPicture(ctx, request.(GetPictureRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPicture")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPictureResponseObject); ok {
+		if err := validResponse.VisitGetPictureResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
