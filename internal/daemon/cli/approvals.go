@@ -46,6 +46,7 @@ func (c *approvalsList) Run(e *environment) error {
 
 type approvalsShow struct {
 	Approval string `arg:"" help:"Approval id."`
+	Picture  string `help:"Write a picture of the element's surroundings to this new file, as JPEG." placeholder:"FILE"`
 	JSON     bool   `help:"Print JSON."`
 }
 
@@ -58,11 +59,16 @@ func (c *approvalsShow) Run(e *environment) error {
 	if err := check(r, err); err != nil {
 		return err
 	}
+	where := e.stdout
 	if c.JSON {
-		return e.printJSON(r.JSON200)
+		where, err = e.stderr, e.printJSON(r.JSON200)
+	} else {
+		e.describe(*r.JSON200)
 	}
-	e.describe(*r.JSON200)
-	return nil
+	if err != nil || c.Picture == "" {
+		return err
+	}
+	return e.picture(conn, c.Approval, c.Picture, where)
 }
 
 // describe prints an approval: our words first, then what the website says,
@@ -95,6 +101,10 @@ func (e *environment) describe(a client.Approval) {
 		own("chooses", strconv.Quote(t))
 	}
 	own("key", text(v.Key))
+	if i := v.Image; i != nil {
+		own("image", fmt.Sprintf("%s, %d x %d, %d bytes, id %s", i.Type, i.Width, i.Height, i.Size, i.Id))
+		own("digest", "SHA-256 of the image "+i.Sha256)
+	}
 	if v.Redacted != nil && *v.Redacted {
 		own("note", "what looks like a secret is not shown")
 	}

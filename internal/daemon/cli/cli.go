@@ -39,6 +39,7 @@ type commands struct {
 	Approvals   approvalsCommand   `cmd:"" help:"Decide what agents may do."`
 	Mcp         mcpCommand         `cmd:"" help:"Serve MCP over stdio for one agent, bound to one profile."`
 	Sessions    sessionsCommand    `cmd:"" help:"List and end agent sessions; make one for streamable HTTP."`
+	Image       imageCommand       `cmd:"" help:"Attach, list and remove the images that an agent may upload."`
 	Devices     devicesCommand     `cmd:"" help:"List and revoke paired devices."`
 	Audit       auditCommand       `cmd:"" help:"Read the audit trail."`
 	Diagnostics diagnosticsCommand `cmd:"" help:"Show where the newest calls of agents spent their time."`

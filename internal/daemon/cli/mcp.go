@@ -23,6 +23,7 @@ type mcpCommand struct {
 	Profile      string        `help:"Profile id. The agent can use this profile and no other." xor:"what" required:""`
 	Ephemeral    bool          `help:"A browser without a profile, forgotten at the end; needs --origin." xor:"what" required:""`
 	Origin       []string      `help:"With --ephemeral: an origin the agent may open; repeat for more."`
+	Image        []string      `help:"An image that the agent may upload, each time with your approval; repeat for more." type:"existingfile" placeholder:"FILE"`
 	Headed       bool          `help:"With --ephemeral: run the browser under a private display."`
 	ToolNames    string        `help:"Spelling of tool names; underscore for clients that forbid dots." enum:"dotted,underscore" default:"dotted"`
 	ApprovalWait time.Duration `help:"When nothing is running yet: how long a call waits for the owner." default:"25s"`
@@ -54,14 +55,23 @@ func (c *mcpCommand) Run(e *environment) error {
 	if err != nil {
 		return err
 	}
+	defer func() { // the server ends it too when the stream closes
+		ending, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 40*time.Second)
+		defer cancel()
+		conn.api.EndSessionWithResponse(ending, session.SessionId)
+	}()
+	for _, file := range c.Image {
+		i, err := conn.attach(e.ctx, session.SessionId, file)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.stderr, "chaperone: the agent may ask to upload %s as image_id %s\n", file, i.Id)
+	}
 	err = bridge(e.ctx, conn.running.Console, c.ToolNames, session.Credential, e.stdin, e.stdout)
 	if errors.Is(err, errEnded) {
 		fmt.Fprintln(e.stderr, "chaperone:", err)
 		err = nil
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 40*time.Second)
-	defer cancel()
-	conn.api.EndSessionWithResponse(ending, session.SessionId) // the server ends it too when the stream closes
 	return err
 }
 
