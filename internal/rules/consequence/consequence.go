@@ -163,6 +163,9 @@ func (c *classifier) look(s Subject) found {
 
 // text reads one text and returns what the vocabulary finds in it.
 func (c *classifier) text(f *found, text string) mask {
+	if text == "" {
+		return 0
+	}
 	if n := min(maxText, f.left); len(text) > n {
 		f.excess = true
 		text = text[:n]

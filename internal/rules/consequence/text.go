@@ -147,7 +147,7 @@ func decorated(text string) bool {
 		switch {
 		case r < 0x80:
 			return false
-		case 0x2190 <= r && r <= 0x21FF, 0x27A1 == r, 0x2794 <= r && r <= 0x27BE:
+		case 0x2190 <= r && r <= 0x21FF, 0x2798 <= r && r <= 0x27AF:
 			return false
 		}
 		return unicode.In(r, unicode.So, unicode.Co, unicode.Bidi_Control) || unboxed(r) != r
