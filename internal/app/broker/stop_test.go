@@ -28,7 +28,7 @@ func TestClosingCancelsTheCallInFlight(t *testing.T) {
 		ended <- err
 	}()
 	<-acting
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := b.broker.CloseSession(ctx, b.agent.Scope, b.agent.Session); err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (n naive) serve(ctx context.Context, w *world, dev *devmode.Config, l net.L
 
 func (n naive) one(ctx context.Context, w *world, dev *devmode.Config, c net.Conn) {
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	r := bufio.NewReader(c)
 	var limited io.Reader = r
 	if !n.bigHeads {

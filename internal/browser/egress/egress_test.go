@@ -126,7 +126,7 @@ func attempt(t testing.TB, start starter, w *world, dev *devmode.Config, request
 			if err != nil {
 				t.Errorf("Serve: %v", err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("Serve did not end with its context")
 		}
 	})
@@ -135,7 +135,7 @@ func attempt(t testing.TB, start starter, w *world, dev *devmode.Config, request
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	io.WriteString(c, request) // a refusal may come before the end of it
 	line, _ := bufio.NewReaderSize(oneByte{c}, 1).ReadString('\n')
 	return strings.TrimSpace(line), c

@@ -83,7 +83,7 @@ func orders(t testing.TB, pipe *net.UnixConn) func(string) string {
 	r := bufio.NewReader(pipe)
 	return func(order string) string {
 		t.Helper()
-		pipe.SetDeadline(time.Now().Add(20 * time.Second))
+		pipe.SetDeadline(time.Now().Add(time.Minute))
 		fmt.Fprintln(pipe, order)
 		line, err := r.ReadBytes('\n')
 		if err != nil {
@@ -108,7 +108,7 @@ func wait(t testing.TB, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("still waiting for " + what)
 	}
 }
@@ -127,10 +127,10 @@ func inside(ns string) []string {
 	return found
 }
 
-// gone fails unless the namespace is empty within two seconds.
+// gone fails unless the namespace gets empty.
 func gone(t testing.TB, ns string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		left := inside(ns)
 		if len(left) == 0 {
 			return

@@ -165,7 +165,7 @@ func TestKilledDuringAnAct(t *testing.T) {
 			if _, err := p.Act(t.Context(), click(t, d, "Wait"), nil); !fault.Is(err, fault.OutcomeUnknown) {
 				t.Errorf("act: %v", err)
 			}
-			within(t, 10*time.Second, p.Done(), "Done")
+			within(t, time.Minute, p.Done(), "Done")
 			leak.NoProcess(t, 2*time.Second, these(all))
 			if _, err := p.Observe(t.Context(), observe.Query{}); !fault.Is(err, fault.ProviderUnavailable) {
 				t.Errorf("afterwards: %v", err)

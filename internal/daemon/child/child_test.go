@@ -45,13 +45,17 @@ func TestStart(t *testing.T) {
 
 // Every start that fails leaves no process behind and says what happened.
 func TestStartFails(t *testing.T) {
-	for name, c := range map[string]struct{ path, says string }{
-		"absent":      {"/nonexistent/program", "cannot be started"},
-		"ends":        {program(t, "exit 3\n"), "exit status 3"},
-		"ends well":   {program(t, "echo '{\"event\":\"other\"}'\n"), "stopped by itself"},
-		"never ready": {program(t, "exec sleep 1000\n"), "context deadline exceeded"},
+	for name, c := range map[string]struct {
+		path  string
+		limit time.Duration
+		says  string
+	}{
+		"absent":      {"/nonexistent/program", time.Minute, "cannot be started"},
+		"ends":        {program(t, "exit 3\n"), time.Minute, "exit status 3"},
+		"ends well":   {program(t, "echo '{\"event\":\"other\"}'\n"), time.Minute, "stopped by itself"},
+		"never ready": {program(t, "exec sleep 1000\n"), time.Second, "context deadline exceeded"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 		p, _, err := child.Start(ctx, c.path, nil, os.Stderr)
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), c.says) || p != nil {
@@ -66,7 +70,7 @@ func TestStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked.Stop(10 * time.Second)
+	asked.Stop(time.Minute)
 	if err := asked.Err(); err == nil || err.Error() != "exit status 7" {
 		t.Errorf("asked: %v", err)
 	}

@@ -113,7 +113,7 @@ func (p *page) say(s string) {
 // hear reads until a message passes; pictures come as messages of type picture.
 func (p *page) hear(what string, pass func(message) bool) message {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	for {
 		kind, b, err := p.conn.Read(ctx)
@@ -137,7 +137,7 @@ func (p *page) hear(what string, pass func(message) bool) message {
 // closed waits until the other side has closed.
 func (p *page) closed() {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	for {
 		if _, _, err := p.conn.Read(ctx); err != nil {
@@ -154,7 +154,7 @@ func (p *page) closed() {
 // hangs is not.
 func (p *page) ends(s string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	if err := p.conn.Write(ctx, websocket.MessageText, []byte(s)); err != nil && ctx.Err() != nil {
 		p.t.Fatal("the connection neither takes the message nor ends")

@@ -205,7 +205,7 @@ func (r *rig) inputs() []browser.Input {
 // until polls a condition.
 func (r *rig) until(what string, ok func() bool) {
 	r.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

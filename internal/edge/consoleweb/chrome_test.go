@@ -77,7 +77,7 @@ func newChrome(t *testing.T) *chrome {
 
 func (c *chrome) call(s *cdp.Session, method string, params map[string]any, out any) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 90*time.Second)
 	defer cancel()
 	raw, err := cdp.Call(ctx, s, proto.Command[map[string]any, json.RawMessage]{Method: method}, params)
 	if err == nil && out != nil {

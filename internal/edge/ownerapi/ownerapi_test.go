@@ -254,7 +254,7 @@ func TestForeignLooksAbsent(t *testing.T) {
 // number, carries no content, and ends with its device.
 func TestEvents(t *testing.T) {
 	h := newHouse(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	extra := h.pair(ana)
 	events := make(chan client.Event, 100)

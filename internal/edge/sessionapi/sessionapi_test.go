@@ -236,7 +236,7 @@ func TestChunkedBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(time.Minute))
 		io.WriteString(conn, "POST /v1/browser-profiles:provision HTTP/1.1\r\nHost: browserd\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n"+head+"\r\n")
 		go func() { // until the other side has had enough
 			chunk := "1000\r\n" + strings.Repeat(" ", 0x1000) + "\r\n"

@@ -94,7 +94,7 @@ func follow(t *testing.T, data string, args ...string) *follower {
 
 func (f *follower) prints(what string) {
 	f.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !strings.Contains(f.out.String(), what) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("%q was not printed in:\n%s", what, &f.out)
@@ -111,7 +111,7 @@ func (f *follower) prints(what string) {
 func (f *follower) interrupt() {
 	f.t.Helper()
 	f.cmd.Process.Signal(syscall.SIGINT)
-	within(f.t, 10*time.Second, "the end", f.done)
+	within(f.t, time.Minute, "the end", f.done)
 	if s := f.cmd.ProcessState.ExitCode(); s != 0 {
 		f.t.Errorf("status %d after Ctrl-C: %s", s, &f.out)
 	}

@@ -188,14 +188,14 @@ func TestSignInKeepsAgentsOut(t *testing.T) {
 	if v := agent.Call("browser.observe", struct{}{}); v.Code != "tool.browser.profile_unavailable" {
 		t.Errorf("during the sign-in: %+v", v)
 	}
-	if h := product.Shake(t, launch[:len(launch)-4]+"AAAA", false); h != nil && !h.Until(10*time.Second, func(state string, _ int, gone bool) bool { return gone && state != "live" }) {
+	if h := product.Shake(t, launch[:len(launch)-4]+"AAAA", false); h != nil && !h.Until(time.Minute, func(state string, _ int, gone bool) bool { return gone && state != "live" }) {
 		t.Error("a wrong capability opened the sign-in")
 	}
 	first := product.Shake(t, launch, true)
-	if !first.Until(30*time.Second, func(_ string, pictures int, _ bool) bool { return pictures > 0 }) {
+	if !first.Until(time.Minute, func(_ string, pictures int, _ bool) bool { return pictures > 0 }) {
 		t.Fatal("no picture")
 	}
-	if h := product.Shake(t, launch, false); h != nil && !h.Until(10*time.Second, func(state string, pictures int, gone bool) bool { return gone && pictures == 0 }) {
+	if h := product.Shake(t, launch, false); h != nil && !h.Until(time.Minute, func(state string, pictures int, gone bool) bool { return gone && pictures == 0 }) {
 		t.Error("a capability worked twice")
 	}
 	first.Cancel()
@@ -204,7 +204,7 @@ func TestSignInKeepsAgentsOut(t *testing.T) {
 		if got.Status != 7 || !strings.Contains(got.Out, "cancelled") {
 			t.Errorf("signin: status %d, %s", got.Status, got.Out)
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the sign-in did not end")
 	}
 	if read(t, seals(t, data)[0]) != sealed {

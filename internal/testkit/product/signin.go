@@ -122,7 +122,7 @@ func (h *Hand) Send(in browser.Input) bool {
 	seq := h.seq
 	h.mu.Unlock()
 	h.write(map[string]any{"seq": seq, "event": in})
-	h.Until(20*time.Second, func(string, int, bool) bool { _, ok := h.acks[seq]; return ok || h.gone })
+	h.Until(time.Minute, func(string, int, bool) bool { _, ok := h.acks[seq]; return ok || h.gone })
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.acks[seq]
@@ -167,7 +167,7 @@ func (r *Running) SignIn(site *practice.Site, profile string) {
 	}
 	launch, _, done := r.Begin(profile, practice.URL(practice.Desk, "/signin"))
 	h := Shake(r.t, launch, true)
-	if !h.Until(30*time.Second, func(_ string, pictures int, _ bool) bool { return pictures > 0 }) {
+	if !h.Until(time.Minute, func(_ string, pictures int, _ bool) bool { return pictures > 0 }) {
 		r.t.Fatal("the sign-in page shows no picture")
 	}
 	mark := site.Mark()

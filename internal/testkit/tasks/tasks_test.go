@@ -117,7 +117,7 @@ func effects(web *chromiumtest.Site) []string {
 // than the last of them for one too many.
 func settled(t *testing.T, web *chromiumtest.Site, before, want int) []string {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for len(effects(web))-before < want && time.Now().Before(deadline) {
 		<-time.After(10 * time.Millisecond)
 	}
