@@ -132,7 +132,7 @@ func TestBrowsersAreIsolated(t *testing.T) {
 	}
 	// The end of one is not the end of the other.
 	a.Close()
-	leak.NoProcess(t, 2*time.Second, func(p leak.Process) bool { return p.PID == first })
+	leak.NoProcess(t, 30*time.Second, func(p leak.Process) bool { return p.PID == first })
 	if all, err := leak.Alive(func(p leak.Process) bool { return p.PID == second }); err != nil || len(all) != 1 {
 		t.Errorf("the other browser: %v, %v", all, err)
 	}
@@ -166,7 +166,7 @@ func TestKilledDuringAnAct(t *testing.T) {
 				t.Errorf("act: %v", err)
 			}
 			within(t, time.Minute, p.Done(), "Done")
-			leak.NoProcess(t, 2*time.Second, these(all))
+			leak.NoProcess(t, 30*time.Second, these(all))
 			if _, err := p.Observe(t.Context(), observe.Query{}); !fault.Is(err, fault.ProviderUnavailable) {
 				t.Errorf("afterwards: %v", err)
 			}
@@ -193,7 +193,7 @@ func TestKilledService(t *testing.T) {
 	all := family(t, cmd.Process.Pid)
 	cmd.Process.Kill()
 	cmd.Wait()
-	leak.NoProcess(t, 2*time.Second, these(all))
+	leak.NoProcess(t, 30*time.Second, these(all))
 }
 
 // ISO-01: the weak mode exists only by name; it works, and cleans up too.
@@ -210,7 +210,7 @@ func TestWeakMode(t *testing.T) {
 	}
 	all := family(t, os.Getpid())
 	p.Close()
-	leak.NoProcess(t, 5*time.Second, these(all))
+	leak.NoProcess(t, 30*time.Second, these(all))
 	if left, err := os.ReadDir(cfg.RuntimeDir); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

@@ -140,7 +140,7 @@ func TestUpAsAnOrdinaryUser(t *testing.T) {
 	agent.Close()
 	family := r.Family()
 	r.Stop()
-	leak.NoProcess(t, 2*time.Second, family)
+	leak.NoProcess(t, 30*time.Second, family)
 }
 
 // inside names the folder to mount on, in the process that has mounts of its own.

@@ -40,7 +40,7 @@ func Shake(t testing.TB, launch string, wanted bool) *Hand {
 		t.Fatal(err)
 	}
 	origin := u.Scheme + "://" + u.Host
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, "ws://"+u.Host+u.Path+"/live", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {origin}}})
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *Running) SignIn(site *practice.Site, profile string) {
 	h.Press("Enter")
 	waitRequest(r.t, site, mark, "/signin/code")
 	// The page may still be loading: a person would look, this hand tries again.
-	for range 5 {
+	for range 10 {
 		h.Type(site.Code(account.Name))
 		h.Press("Enter")
 		ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Second)
