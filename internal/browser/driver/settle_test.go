@@ -135,7 +135,7 @@ func TestNothingToWaitFor(t *testing.T) {
 		{name: "what is in a template", body: "<template><p onclick='x()'><script>1</script></template><p>x"},
 	} {
 		found := false
-		for deadline := time.Now().Add(30 * time.Second); !found && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(90 * time.Second); !found && time.Now().Before(deadline); {
 			if d := s.visit(t, i, c); d.Readiness != observe.DOMQuiet {
 				t.Errorf("%s: %q", c.name, d.Readiness)
 			}
@@ -153,7 +153,7 @@ func TestABrokenRuleIsCaught(t *testing.T) {
 		s := settling(t)
 		driver.Forget(s.page, witness)
 		missed := 0
-		for deadline := time.Now().Add(30 * time.Second); missed == 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(90 * time.Second); missed == 0 && time.Now().Before(deadline); {
 			for i, c := range channels() {
 				if c.caught != witness {
 					continue
