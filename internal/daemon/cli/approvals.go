@@ -101,6 +101,7 @@ func (e *environment) describe(a client.Approval) {
 		own("chooses", strconv.Quote(t))
 	}
 	own("key", text(v.Key))
+	own("means", text(v.Consequence))
 	if i := v.Image; i != nil {
 		own("image", fmt.Sprintf("%s, %d x %d, %d bytes, id %s", i.Type, i.Width, i.Height, i.Size, i.Id))
 		own("digest", "SHA-256 of the image "+i.Sha256)

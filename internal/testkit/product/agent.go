@@ -16,6 +16,7 @@ type Agent struct {
 	t       testing.TB
 	Session *mcp.ClientSession
 	Log     *Log
+	Wire    *Log // every message, in both directions
 }
 
 // NewAgent starts `chaperone mcp` with the arguments.
@@ -37,7 +38,7 @@ func (p Person) Agent(t testing.TB, data string, args ...string) *Agent {
 // TryAgent is Agent for one that may be refused.
 func (p Person) TryAgent(t testing.TB, data string, args ...string) (*Agent, error) {
 	t.Helper()
-	a := &Agent{t: t, Log: &Log{}}
+	a := &Agent{t: t, Log: &Log{}, Wire: &Log{}}
 	cmd := p.command(t, data, append([]string{"mcp"}, args...))
 	cmd.Stderr = a.Log
 	return a, a.connect(&mcp.CommandTransport{Command: cmd, TerminateDuration: stopTime})
@@ -46,7 +47,7 @@ func (p Person) TryAgent(t testing.TB, data string, args ...string) (*Agent, err
 // OverHTTP is an MCP client of the streamable HTTP endpoint.
 func OverHTTP(t testing.TB, url, credential string) *Agent {
 	t.Helper()
-	a := &Agent{t: t, Log: &Log{}}
+	a := &Agent{t: t, Log: &Log{}, Wire: &Log{}}
 	if err := a.connect(&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer(credential)}}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func (a *Agent) connect(transport mcp.Transport) (err error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "product-test", Version: "1"}, nil)
 	ctx, cancel := context.WithTimeout(a.t.Context(), startTime)
 	defer cancel()
-	if a.Session, err = client.Connect(ctx, transport, nil); err == nil {
+	if a.Session, err = client.Connect(ctx, &mcp.LoggingTransport{Transport: transport, Writer: a.Wire}, nil); err == nil {
 		a.t.Cleanup(a.Close)
 	}
 	return err
