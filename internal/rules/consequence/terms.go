@@ -141,20 +141,24 @@ func (t *terms) language(text string) error {
 		}
 		for term := range strings.SplitSeq(list, ",") {
 			term = strings.TrimSpace(term)
-			m := bit(Consequence(kind))
+			text, m := fold(term), bit(Consequence(kind))
 			switch {
-			case fold(term) == "":
+			case text == "":
 				return fmt.Errorf("line %d has an empty term", n+1)
-			case kind == "inflect" && term == "english":
+			case kind == "inflect" && text == "english":
 				english = true
 			case kind == "before":
-				t.before = append(t.before, fold(term))
+				t.before = append(t.before, text)
 			case kind == "routine":
-				t.routine[fold(term)] = true
+				t.routine[text] = true
 			case kind == "segment":
-				t.add(term, segment, false)
+				t.add(text, placeOf(term), segment)
+			case m != 0 && english:
+				for _, form := range inflected(text) {
+					t.add(form, placeOf(term), m)
+				}
 			case m != 0:
-				t.add(term, m, english)
+				t.add(text, placeOf(term), m)
 			default:
 				return fmt.Errorf("line %d: there is no %q", n+1, kind)
 			}
@@ -163,27 +167,27 @@ func (t *terms) language(text string) error {
 	return nil
 }
 
-// add puts every form of a term into the tree.
-func (t *terms) add(term string, m mask, english bool) {
-	bare := strings.Trim(term, "*")
-	forms := []string{bare}
-	if english {
-		forms = inflected(bare)
-	}
-	for _, f := range forms {
-		for _, look := range looksOf(fold(f)) {
-			n := &t.nodes[t.node(look)]
-			begins, ends := strings.HasSuffix(term, "*"), strings.HasPrefix(term, "*")
-			switch {
-			case begins && ends:
-				n.inside |= m
-			case begins:
-				n.prefix |= m
-			case ends:
-				n.suffix |= m
-			default:
-				n.exact |= m
-			}
+// place is where in a word a term stands.
+type place struct{ begins, ends bool }
+
+// placeOf reads the asterisks: word* begins one, *word ends one.
+func placeOf(term string) place {
+	return place{begins: strings.HasSuffix(term, "*"), ends: strings.HasPrefix(term, "*")}
+}
+
+// add puts a folded term into the tree.
+func (t *terms) add(text string, p place, m mask) {
+	for _, look := range looksOf(text) {
+		n := &t.nodes[t.node(look)]
+		switch p {
+		case place{begins: true, ends: true}:
+			n.inside |= m
+		case place{begins: true}:
+			n.prefix |= m
+		case place{ends: true}:
+			n.suffix |= m
+		default:
+			n.exact |= m
 		}
 	}
 }
