@@ -64,18 +64,18 @@ func channels() []channel {
 
 func settling(t *testing.T) *bench {
 	s := newBench(t, nil)
-	s.Page(host+"/late", "<p>CAME LATE")
-	s.Handle(host+"/late.js", func(w http.ResponseWriter, r *http.Request) {
+	s.Page("/late", "<p>CAME LATE")
+	s.Handle("/late.js", func(w http.ResponseWriter, r *http.Request) {
 		pause(r.Context())
 		w.Header().Set("Content-Type", "text/javascript")
 		fmt.Fprint(w, "document.currentScript.remove();"+late)
 	})
-	s.Handle(host+"/sheet.css", func(w http.ResponseWriter, r *http.Request) {
+	s.Handle("/sheet.css", func(w http.ResponseWriter, r *http.Request) {
 		pause(r.Context())
 		w.Header().Set("Content-Type", "text/css")
 		fmt.Fprint(w, "p { color: green }")
 	})
-	s.Handle(host+"/slow", func(w http.ResponseWriter, r *http.Request) {
+	s.Handle("/slow", func(w http.ResponseWriter, r *http.Request) {
 		pause(r.Context())
 		w.Header().Set("Content-Type", "image/svg+xml")
 		fmt.Fprint(w, `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>`)
@@ -91,11 +91,12 @@ func pause(ctx context.Context) {
 	}
 }
 
-// visit opens the channel's page.
+// visit opens the channel's page, by turns on the same site as the page before
+// and on another, which is another process.
 func (b *bench) visit(t *testing.T, i int, c channel) observe.Document {
 	t.Helper()
 	path := fmt.Sprintf("/channel/%d/%d", i, time.Now().UnixNano())
-	b.Handle(host+path, func(w http.ResponseWriter, _ *http.Request) {
+	b.Handle(path, func(w http.ResponseWriter, _ *http.Request) {
 		kind := cmp.Or(c.kind, "text/html; charset=utf-8")
 		w.Header().Set("Content-Type", kind)
 		if name, value, ok := strings.Cut(c.header, ": "); ok {
@@ -106,7 +107,8 @@ func (b *bench) visit(t *testing.T, i int, c channel) observe.Document {
 		}
 		fmt.Fprint(w, c.body)
 	})
-	d, err := b.page.Navigate(t.Context(), parse(t, "https://"+host+path))
+	on := []string{host, "login.example"}[i/2%2]
+	d, err := b.page.Navigate(t.Context(), parse(t, "https://"+on+path))
 	if err != nil {
 		t.Fatalf("%s: %v", c.name, err)
 	}
