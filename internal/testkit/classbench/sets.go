@@ -203,7 +203,7 @@ func unpack(ctx context.Context, cache, name, root string) error {
 		}
 		defer os.RemoveAll(tmp)
 		if err := command(ctx, tmp, "apt-get", "-q", "download", name); err != nil {
-			return fmt.Errorf("Debian package %s: %w; its package file can also be put into %s", name, err, cache)
+			return fmt.Errorf("package %s: %w; its package file can also be put into %s", name, err, cache)
 		}
 		loaded, err := cached(tmp, name)
 		if err != nil || loaded == "" {
