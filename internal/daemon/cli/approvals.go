@@ -101,7 +101,9 @@ func (e *environment) describe(a client.Approval) {
 		own("chooses", strconv.Quote(t))
 	}
 	own("key", text(v.Key))
-	own("means", text(v.Consequence))
+	if v.Consequence != nil {
+		own("means", consequences[*v.Consequence])
+	}
 	if i := v.Image; i != nil {
 		own("image", fmt.Sprintf("%s, %d x %d, %d bytes, id %s", i.Type, i.Width, i.Height, i.Size, i.Id))
 		own("digest", "SHA-256 of the image "+i.Sha256)
@@ -112,6 +114,16 @@ func (e *environment) describe(a client.Approval) {
 	if d := text(v.Digest); d != "" {
 		own("digest", "SHA-256 of the text "+d)
 	}
+}
+
+// consequences are what the owner is told of each; of what is not known,
+// nothing.
+var consequences = map[client.ActViewConsequence]string{
+	client.Payment: "it may pay money", client.Purchase: "it may buy or order something", client.AuthenticationChange: "it may change how you sign in",
+	client.AccountRecovery: "it may reset the access to your account", client.SecurityChange: "it may change your account or its security",
+	client.PermissionChange: "it may change who may do what", client.LegalAcceptance: "it may accept terms in your name",
+	client.Publication: "it may send or publish something", client.Destructive: "it may delete or cancel something", client.FileTransfer: "it may transfer a file",
+	client.Routine: "nothing, by its words",
 }
 
 type approvalsApprove struct {

@@ -47,7 +47,7 @@ func actView(v approval.View) oas.ActView {
 		PageTitle: some(v.PageTitle), ElementRole: some(v.ElementRole), ElementName: some(v.ElementName),
 		ElementText: some(v.ElementText), ElementContext: some(v.ElementContext), Field: some(v.Field), Text: some(v.Text),
 		Option: some(v.Option), Key: some(v.Key), ScrollDeltaY: some(v.ScrollDeltaY), Redacted: some(v.Redacted), Digest: some(v.Digest),
-		Consequence: some(v.Consequence), Image: imageOf(v.Image),
+		Checked: some(v.Checked), Consequence: some(oas.ActViewConsequence(v.Consequence)), Refused: some(v.Refused), Image: imageOf(v.Image),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
+	"github.com/chaperone-agents/chaperone/internal/rules/consequence"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -38,10 +39,13 @@ type View struct {
 	Option         string `json:"option,omitempty"` // what will be selected
 	Key            string `json:"key,omitempty"`
 	ScrollDeltaY   int    `json:"scroll_delta_y,omitempty"`
+	Checked        bool   `json:"checked,omitempty"`  // the box will be ticked
 	Redacted       bool   `json:"redacted,omitempty"` // what looks like a secret is masked in Text or Option; without either, all of it is withheld
 	Digest         string `json:"digest,omitempty"`   // SHA-256 of a text over 512 characters, as masked
-	Consequence    string `json:"consequence,omitempty"`
-	Image          *Image `json:"image,omitempty"` // uploads only
+	// Consequence is one of consequence.All; empty when there is no description.
+	Consequence consequence.Consequence `json:"consequence,omitempty"`
+	Refused     bool                    `json:"refused,omitempty"` // typing where only the owner may: it will not be done
+	Image       *Image                  `json:"image,omitempty"`   // uploads only
 }
 
 // Image is what the owner is told of an image that is to be uploaded.
@@ -58,7 +62,7 @@ type Image struct {
 // the observation (UPL-05).
 func DescribeUpload(a action.Action, i artifact.Image, raw observe.Raw) (View, string) {
 	v, summary := Describe(a, raw)
-	v.View, v.Consequence = UploadViewID, "file_transfer"
+	v.View, v.Consequence = UploadViewID, consequence.FileTransfer
 	v.Image = &Image{ID: i.ID, Type: string(i.Type), Size: i.Size, Width: i.Width, Height: i.Height, SHA256: i.SHA256}
 	return v, summary
 }
@@ -88,6 +92,8 @@ func Describe(a action.Action, raw observe.Raw) (View, string) {
 		v.ElementText = t
 	}
 	v.ElementContext, v.Field = clean(facts.Context, 128), string(facts.FieldKind)
+	v.Consequence = classify(a, element, facts, d.States[a.Ref])
+	v.Refused = a.Kind == action.Type && facts.FieldKind.Credential()
 	switch {
 	case a.Kind == action.Type && a.Value != nil:
 		v.Text, v.Redacted, v.Digest = shown(*a.Value, facts.FieldKind)
@@ -97,6 +103,8 @@ func Describe(a action.Action, raw observe.Raw) (View, string) {
 		v.Key = *a.Key
 	case a.Kind == action.Scroll && a.DeltaY != nil:
 		v.ScrollDeltaY = *a.DeltaY
+	case a.Kind == action.Check:
+		v.Checked = true
 	}
 	return v, verb(a.Kind) + " " + roleWord(element.Role) + " on " + clean(page.Host(), 64) + clean(page.Path(), 64)
 }

@@ -47,7 +47,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("summary %q", summary)
 	}
 	want := View{View: "browser.act.v1", Described: true, Kind: "click", PageOrigin: "https://wiki.example.org", PagePath: "/edit/page",
-		PageTitle: "Edit egap", ElementRole: "button", ElementName: "Save page", ElementContext: "Really?", Field: "none"}
+		PageTitle: "Edit egap", ElementRole: "button", ElementName: "Save page", ElementContext: "Really?", Field: "none", Consequence: "unknown"}
 	if v != want {
 		t.Errorf("got  %+v\nwant %+v", v, want)
 	}

@@ -129,7 +129,7 @@ func TestUpload(t *testing.T) {
 		}
 		shown := filepath.Join(t.TempDir(), "shown.jpg")
 		told := product.Run(t, data, "approvals", "show", asked.Approval.ID, "--picture", shown)
-		for _, want := range []string{"Give an image to", strings.ToLower(host), id, "image/png, 1000 x 1000", fmt.Sprint(len(bytes1)), `"` + name + `"`, "file_transfer"} {
+		for _, want := range []string{"Give an image to", strings.ToLower(host), id, "image/png, 1000 x 1000", fmt.Sprint(len(bytes1)), `"` + name + `"`, "it may transfer a file"} {
 			if !strings.Contains(told.Out, want) {
 				t.Errorf("the owner is not told %q:\n%s%s", want, told.Out, told.Err)
 			}

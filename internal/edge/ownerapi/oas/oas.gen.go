@@ -18,6 +18,54 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for ActViewConsequence.
+const (
+	AccountRecovery      ActViewConsequence = "account_recovery"
+	AuthenticationChange ActViewConsequence = "authentication_change"
+	Destructive          ActViewConsequence = "destructive"
+	FileTransfer         ActViewConsequence = "file_transfer"
+	LegalAcceptance      ActViewConsequence = "legal_acceptance"
+	Payment              ActViewConsequence = "payment"
+	PermissionChange     ActViewConsequence = "permission_change"
+	Publication          ActViewConsequence = "publication"
+	Purchase             ActViewConsequence = "purchase"
+	Routine              ActViewConsequence = "routine"
+	SecurityChange       ActViewConsequence = "security_change"
+	Unknown              ActViewConsequence = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the ActViewConsequence enum.
+func (e ActViewConsequence) Valid() bool {
+	switch e {
+	case AccountRecovery:
+		return true
+	case AuthenticationChange:
+		return true
+	case Destructive:
+		return true
+	case FileTransfer:
+		return true
+	case LegalAcceptance:
+		return true
+	case Payment:
+		return true
+	case PermissionChange:
+		return true
+	case Publication:
+		return true
+	case Purchase:
+		return true
+	case Routine:
+		return true
+	case SecurityChange:
+		return true
+	case Unknown:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ApprovalStatus.
 const (
 	ApprovalStatusApproved  ApprovalStatus = "approved"
@@ -308,29 +356,37 @@ func (e BeginCeremonyJSONBodyMode) Valid() bool {
 
 // ActView Members that begin with page_ or element_, and option, quote the website; text is what the agent wants to type.
 type ActView struct {
-	// Consequence What kind of consequence the action has, by its words.
-	Consequence    *string `json:"consequence,omitempty"`
-	Described      bool    `json:"described"`
-	Digest         *string `json:"digest,omitempty"`
-	ElementContext *string `json:"element_context,omitempty"`
-	ElementName    *string `json:"element_name,omitempty"`
-	ElementRole    *string `json:"element_role,omitempty"`
-	ElementText    *string `json:"element_text,omitempty"`
-	Field          *string `json:"field,omitempty"`
+	Checked *bool `json:"checked,omitempty"`
+
+	// Consequence What the action may lead to, by the words of the page.
+	Consequence    *ActViewConsequence `json:"consequence,omitempty"`
+	Described      bool                `json:"described"`
+	Digest         *string             `json:"digest,omitempty"`
+	ElementContext *string             `json:"element_context,omitempty"`
+	ElementName    *string             `json:"element_name,omitempty"`
+	ElementRole    *string             `json:"element_role,omitempty"`
+	ElementText    *string             `json:"element_text,omitempty"`
+	Field          *string             `json:"field,omitempty"`
 
 	// Image The image of an upload.
-	Image        *ImageView `json:"image,omitempty"`
-	Key          *string    `json:"key,omitempty"`
-	Kind         string     `json:"kind"`
-	Option       *string    `json:"option,omitempty"`
-	PageOrigin   *string    `json:"page_origin,omitempty"`
-	PagePath     *string    `json:"page_path,omitempty"`
-	PageTitle    *string    `json:"page_title,omitempty"`
-	Redacted     *bool      `json:"redacted,omitempty"`
-	ScrollDeltaY *int       `json:"scroll_delta_y,omitempty"`
-	Text         *string    `json:"text,omitempty"`
-	View         string     `json:"view"`
+	Image      *ImageView `json:"image,omitempty"`
+	Key        *string    `json:"key,omitempty"`
+	Kind       string     `json:"kind"`
+	Option     *string    `json:"option,omitempty"`
+	PageOrigin *string    `json:"page_origin,omitempty"`
+	PagePath   *string    `json:"page_path,omitempty"`
+	PageTitle  *string    `json:"page_title,omitempty"`
+	Redacted   *bool      `json:"redacted,omitempty"`
+
+	// Refused The agent wants to type where only the owner may.
+	Refused      *bool   `json:"refused,omitempty"`
+	ScrollDeltaY *int    `json:"scroll_delta_y,omitempty"`
+	Text         *string `json:"text,omitempty"`
+	View         string  `json:"view"`
 }
+
+// ActViewConsequence What the action may lead to, by the words of the page.
+type ActViewConsequence string
 
 // Approval defines model for Approval.
 type Approval struct {
