@@ -13,9 +13,27 @@ export function el(name, attributes = {}, ...children) {
   return node;
 }
 
+// A click goes to what is under both the press and the release, so nothing is
+// replaced between the two.
+let pressed = false;
+const postponed = new Map(); // children by parent
+
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const end of ["pointerup", "pointercancel"]) {
+  addEventListener(end, () => setTimeout(() => {
+    pressed = false;
+    for (const [parent, children] of postponed) replace(parent, ...children);
+    postponed.clear();
+  }), true);
+}
+
 // replace changes what a part of the page shows and keeps the focus on the
 // control with the same data-key, if it is still there.
 export function replace(parent, ...children) {
+  if (pressed) {
+    postponed.set(parent, children);
+    return;
+  }
   const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   parent.replaceChildren(...children.flat(Infinity).filter(Boolean));
   if (key) parent.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus();

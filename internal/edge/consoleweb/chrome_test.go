@@ -112,7 +112,7 @@ func (c *chrome) eval(expression string, out any) {
 func (c *chrome) until(expression string) {
 	c.t.Helper()
 	c.eval(fmt.Sprintf(`new Promise((yes, no) => {
-		const end = Date.now() + 15000;
+		const end = Date.now() + 60000;
 		(function look() {
 			let holds = false;
 			try { holds = Boolean(%s); } catch {}
@@ -136,12 +136,21 @@ func (c *chrome) open(url string) {
 // click clicks the middle of what the expression finds, with real input.
 func (c *chrome) click(element string) {
 	c.t.Helper()
+	c.press(element)()
+}
+
+// press is the first half of a click; the returned function is the other.
+func (c *chrome) press(element string) (release func()) {
+	c.t.Helper()
 	c.until(fmt.Sprintf(`(%s) && !(%s).disabled`, element, element))
 	var at struct{ X, Y float64 }
 	c.eval(fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({block: "center"}); const b = e.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; })()`, element), &at)
-	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+	mouse := func(kind string) {
+		c.t.Helper()
 		c.call(c.page, "Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at.X, "y": at.Y, "button": "left", "clickCount": 1}, nil)
 	}
+	mouse("mousePressed")
+	return func() { c.t.Helper(); mouse("mouseReleased") }
 }
 
 func (c *chrome) insert(text string) {

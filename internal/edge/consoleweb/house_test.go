@@ -126,6 +126,16 @@ func (h *house) must(err error) {
 	}
 }
 
+// until polls a condition.
+func (h *house) until(what string, ok func() bool) {
+	h.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.t.Fatalf("timed out: %s", what)
+		}
+	}
+}
+
 func (h *house) code() string { return h.access.NewLoginCode(ana.Scope).Reveal() }
 
 func (h *house) create(origins ...string) string {
