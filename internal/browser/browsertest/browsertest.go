@@ -1,6 +1,6 @@
 // Package browsertest is the contract of browser.Page: the same cases for the
 // fake, for a real Chromium, and for one behind a process boundary (GATE-01,
-// CAP-03 to CAP-07, DENY-03, GATE-03, GATE-06, REL-02). Each case asks the
+// CAP-03 to CAP-07, CONS-01 to CONS-04, DENY-03, FACT-01, GATE-03, GATE-06, REL-02). Each case asks the
 // site what happened and does not take the page's word for it.
 package browsertest
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
@@ -12,6 +13,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
+	"github.com/chaperone-agents/chaperone/internal/rules/consequence"
 	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
@@ -84,6 +86,29 @@ func TestBrokenPagesAreCaught(t *testing.T) {
 		{"goes on with the element itself", "EXP-06 EXP-11 controls go on behind one of the newest revision", func(p browser.Page) browser.Page { return includes{p} }},
 		{"goes on from any revision", "EXP-06 EXP-11 controls go on behind one of the newest revision", func(p browser.Page) browser.Page { return &anyAfter{Page: p} }},
 		{"calls every failure unknown", "2.4 a disabled control is refused", func(p browser.Page) browser.Page { return vague{p} }},
+		{"ignores the constraint", "CONS-02 what a constraint does not cover is not sent", func(p browser.Page) browser.Page { return unlimited{p} }},
+		{"forgets when it expires", "CONS-02 what a constraint does not cover is not sent", func(p browser.Page) browser.Page {
+			return widened{p, func(c *constraint.Constraint) { c.ExpiresAt = time.Now().Add(time.Hour) }}
+		}},
+		{"forgets where it ends", "CONS-02 what a constraint does not cover is not sent", func(p browser.Page) browser.Page {
+			return widened{p, func(c *constraint.Constraint) {
+				if c.Kind == constraint.Task {
+					c.Kind, c.Prefix = constraint.Research, ""
+				}
+			}}
+		}},
+		{"forgets the ceiling", "CONS-02 what a constraint does not cover is not sent", func(p browser.Page) browser.Page {
+			return widened{p, func(c *constraint.Constraint) {
+				if c.Kind == constraint.Standing {
+					c.Kind, c.Ceiling, c.MaxText = constraint.Research, consequence.Unknown, constraint.MaxText
+				}
+			}}
+		}},
+		{"covers nothing", "CONS-01 what a constraint covers is done", func(p browser.Page) browser.Page {
+			return widened{p, func(c *constraint.Constraint) { c.ExpiresAt = time.Now() }}
+		}},
+		{"keeps its references after a refusal", "CONS-04 a refusal forgets the observation", func(p browser.Page) browser.Page { return &clinging{Page: p} }},
+		{"has no facts", "FACT-01 FACT-05 facts of every element, without addresses", func(p browser.Page) browser.Page { return factless{p} }},
 		{"does not end", "REL-02 after the end nothing is done", func(p browser.Page) browser.Page { return immortal{p} }},
 		{"streams for ever", "SURF pictures until the end", func(p browser.Page) browser.Page { return endless{p} }},
 	} {
@@ -238,6 +263,53 @@ func (p vague) Act(ctx context.Context, a action.Action, c *constraint.Constrain
 	if err != nil {
 		err = fault.New(fault.OutcomeUnknown, "Something happened.")
 	}
+	return d, err
+}
+
+type unlimited struct{ browser.Page }
+
+func (p unlimited) Act(ctx context.Context, a action.Action, _ *constraint.Constraint) (observe.Document, error) {
+	return p.Page.Act(ctx, a, nil)
+}
+
+// widened changes what a constraint says.
+type widened struct {
+	browser.Page
+	change func(*constraint.Constraint)
+}
+
+func (p widened) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
+	if c != nil {
+		c = new(*c)
+		p.change(c)
+	}
+	return p.Page.Act(ctx, a, c)
+}
+
+// clinging goes on as if the observation before the refusal still held.
+type clinging struct {
+	browser.Page
+	from, to string
+}
+
+func (p *clinging) Act(ctx context.Context, a action.Action, c *constraint.Constraint) (observe.Document, error) {
+	if p.from != "" && a.ExpectedRevision == p.from {
+		a.Ref, a.ExpectedRevision = p.to+a.Ref[len(p.from):], p.to
+	}
+	d, err := p.Page.Act(ctx, a, c)
+	if fault.Is(err, fault.GrantNotApplicable) {
+		if now, err := p.Page.Observe(ctx, observe.Query{}); err == nil {
+			p.from, p.to = a.ExpectedRevision, now.Revision
+		}
+	}
+	return d, err
+}
+
+type factless struct{ browser.Page }
+
+func (p factless) Navigate(ctx context.Context, u site.URL) (observe.Document, error) {
+	d, err := p.Page.Navigate(ctx, u)
+	d.Facts = nil
 	return d, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
@@ -80,13 +81,19 @@ func (e *env) navigate(s string) observe.Document {
 
 func (e *env) act(d observe.Document, kind action.Kind, name string, value ...string) (observe.Document, error) {
 	e.Helper()
+	return e.under(nil, d, kind, name, value...)
+}
+
+// under acts under a constraint.
+func (e *env) under(c *constraint.Constraint, d observe.Document, kind action.Kind, name string, value ...string) (observe.Document, error) {
+	e.Helper()
 	for _, el := range d.Elements {
 		if el.Name == name {
 			a := action.Action{Kind: kind, ExpectedRevision: d.Revision, Ref: el.Ref}
 			if len(value) > 0 {
 				a.Value = &value[0]
 			}
-			return e.page.Act(e.Context(), a, nil)
+			return e.page.Act(e.Context(), a, c)
 		}
 	}
 	e.Fatalf("no element %q", name)
@@ -268,6 +275,10 @@ var cases = []struct {
 			e.Errorf("the value is in the observation (%v)", err)
 		}
 	}},
+	{"FACT-01 FACT-05 facts of every element, without addresses", secretive},
+	{"CONS-01 what a constraint covers is done", covers},
+	{"CONS-02 what a constraint does not cover is not sent", refuses},
+	{"CONS-04 a refusal forgets the observation", forgets},
 	{"CAP-03 a session goes from one browser to the next", func(e *env) {
 		defer e.done()
 		m := browser.Material{Cookies: []browser.Cookie{

@@ -56,6 +56,12 @@ func find(t testing.TB, d observe.Document, name string) string {
 
 func (b *bench) act(t testing.TB, d observe.Document, kind action.Kind, name string, value ...string) (observe.Document, error) {
 	t.Helper()
+	return b.page.Act(t.Context(), request(t, d, kind, name, value...), nil)
+}
+
+// request is an act on the element with the name.
+func request(t testing.TB, d observe.Document, kind action.Kind, name string, value ...string) action.Action {
+	t.Helper()
 	a := action.Action{Kind: kind, ExpectedRevision: d.Revision, Ref: find(t, d, name)}
 	switch kind {
 	case action.Type, action.Select:
@@ -66,7 +72,7 @@ func (b *bench) act(t testing.TB, d observe.Document, kind action.Kind, name str
 		dy := 400
 		a.DeltaY = &dy
 	}
-	return b.page.Act(t.Context(), a, nil)
+	return a
 }
 
 // effects are the words that pages reported to the site, as they arrived.

@@ -2,7 +2,7 @@
 // the fake, for the real service in process, and for the real one behind its
 // socket. Each case looks at the websites and browsers behind the service, not
 // only at its answers (GATE-01, LIFE-01, LIFE-02, HCP-04, LEASE-02, LEASE-04,
-// LEASE-05, LEASE-07 to LEASE-09, RENEW-01, CER-02, CER-03, EPH-02, SHTTP-02).
+// CONS-01, CONS-04, LEASE-05, LEASE-07 to LEASE-09, RENEW-01, CER-02, CER-03, EPH-02, SHTTP-02).
 package servicetest
 
 import (

@@ -56,6 +56,8 @@ func TestBrokenServicesAreCaught(t *testing.T) {
 		{"seals an expired lease", "LEASE-08 an expired lease is not sealed", func(s *fake.Service, c *clock) browser.Service { return late{s, c} }},
 		{"forgets to seal", "LEASE-08 a healthy close seals", func(s *fake.Service, _ *clock) browser.Service { return forgetful{s} }},
 		{"makes a new reference each time", "LIFE-01 provision is idempotent for one scope and one set of origins", func(s *fake.Service, _ *clock) browser.Service { return provisions{s} }},
+		{"drops the constraint", "CONS-01 CONS-04 an act that its grant does not cover keeps its number", func(s *fake.Service, _ *clock) browser.Service { return unlimited{s} }},
+		{"uses up the number of a refusal", "CONS-01 CONS-04 an act that its grant does not cover keeps its number", func(s *fake.Service, _ *clock) browser.Service { return wasteful{s} }},
 		{"calls a lost act failed", "REL-01 a browser lost in an act is outcome unknown and is not sealed", func(s *fake.Service, _ *clock) browser.Service { return hopeful{s} }},
 	} {
 		t.Run(b.name, func(t *testing.T) {
@@ -87,6 +89,29 @@ func (s unpermitted) Do(ctx context.Context, h lease.Held, _ grant.Permit, r act
 		return observe.Document{}, err
 	}
 	return s.Service.Do(ctx, h, p, r)
+}
+
+// unlimited makes a permit without the constraint.
+type unlimited struct{ *fake.Service }
+
+func (s unlimited) Do(ctx context.Context, h lease.Held, p grant.Permit, r action.Request) (observe.Document, error) {
+	if p.Constraint() != nil {
+		return unpermitted{s.Service}.Do(ctx, h, p, r)
+	}
+	return s.Service.Do(ctx, h, p, r)
+}
+
+// wasteful spends another act's number on each refusal.
+type wasteful struct{ *fake.Service }
+
+func (s wasteful) Do(ctx context.Context, h lease.Held, p grant.Permit, r action.Request) (observe.Document, error) {
+	d, err := s.Service.Do(ctx, h, p, r)
+	if fault.Is(err, fault.GrantNotApplicable) {
+		if _, again := s.Service.Do(ctx, h, p, r); fault.Is(again, fault.OutcomeUnknown) {
+			return d, again
+		}
+	}
+	return d, err
 }
 
 type ownerless struct{ *fake.Service }

@@ -5,8 +5,11 @@ import (
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
 	"github.com/chaperone-agents/chaperone/internal/rules/approval"
+	"github.com/chaperone-agents/chaperone/internal/rules/consequence"
+	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
 	"github.com/chaperone-agents/chaperone/internal/rules/policy"
 )
 
@@ -67,6 +70,46 @@ func TestFromApproval(t *testing.T) {
 		p, after, err := FromApproval(x.a, x.session, x.generation, x.r, x.at)
 		if err == nil || p != (Permit{}) || after.Status != x.a.Status {
 			t.Errorf("%s: %+v, %+v, %v", x.what, p, after, err)
+		}
+	}
+}
+
+// CONS-01: a constraint goes with the permit of one act, and only takes away.
+func TestUnder(t *testing.T) {
+	origins, err := site.ParseOrigins([]string{"https://learn.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := constraint.Constraint{Kind: constraint.Standing, Origins: origins, ExpiresAt: now.Add(time.Hour), Ceiling: consequence.Routine}
+	r := action.Request{Tool: action.Act, Digest: "d1"}
+	p, err := FromPolicy(policy.Decision{Verdict: policy.Allow}, r)
+	if err != nil || p.Constraint() != nil {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	limited, err := p.Under(c, r)
+	if err != nil || !limited.For("d1") || limited.For("d2") || limited.Source() != p.Source() || limited.Constraint() == nil || p.Constraint() != nil {
+		t.Fatalf("%+v, %v", limited, err)
+	}
+	c.Origins[0] = site.Origin{}
+	if limited.Constraint().Validate() != nil {
+		t.Error("the constraint of a permit can be changed from outside")
+	}
+	c.Origins = origins[:0:0]
+	for what, x := range map[string]struct {
+		p    Permit
+		c    constraint.Constraint
+		r    action.Request
+		code fault.Code
+	}{
+		"no permit":                      {Permit{}, *limited.Constraint(), r, fault.ActionNotAllowed},
+		"a permit for another call":      {p, *limited.Constraint(), action.Request{Tool: action.Act, Digest: "d2"}, fault.ActionNotAllowed},
+		"a call that is no act":          {p, *limited.Constraint(), action.Request{Tool: action.Upload, Digest: "d1"}, fault.ActionNotAllowed},
+		"a second constraint":            {limited, *limited.Constraint(), r, fault.ActionNotAllowed},
+		"a constraint without origins":   {p, c, r, fault.ArgumentsInvalid},
+		"a constraint that says nothing": {p, constraint.Constraint{}, r, fault.ArgumentsInvalid},
+	} {
+		if got, err := x.p.Under(x.c, x.r); !fault.Is(err, x.code) || got != (Permit{}) {
+			t.Errorf("%s: %+v, %v", what, got, err)
 		}
 	}
 }
