@@ -93,15 +93,28 @@ func TestCase23OneControlPerSurface(t *testing.T) {
 	c.Only("card", "bare", "star", "first", "second", "box")
 }
 
-// Pictures that only a tooltip tells apart (NAME-01).
+// Pictures that only a tooltip or a description tells apart (NAME-01).
 func TestCase25NameFromTooltip(t *testing.T) {
 	c := shared.Case(t)
 	v := c.Open(`<title>Pluses</title><button title="Add a guest" onclick="tell('guest')">` + plus + `</button><button title="Add a room" onclick="tell('room')">` + plus + `</button>
-		<div class=p style="cursor:pointer;width:20px" title="Add a bed" onclick="tell('bed')">` + plus + `</div>`)
+		<div class=p style="cursor:pointer;width:20px" title="Add a bed" onclick="tell('bed')">` + plus + `</div>
+		<button aria-describedby=d onclick="tell('cot')">` + plus + `</button><p id=d role=tooltip hidden>Add a cot</p>
+		<input title="typed-in-value" value="typed-in-value"><input title="Nights" value=3>`)
 	for _, name := range []string{"Add a room", "Add a bed", "Add a guest"} {
 		v = c.Must(v, action.Click, name)
 	}
-	c.Only("room", "bed", "guest")
+	cot := slices.IndexFunc(v.Elements, func(e observe.Element) bool { return strings.Contains(v.States[e.Ref].Hint, `described "Add a cot"`) })
+	if cot < 0 {
+		t.Fatalf("the described button cannot be told apart: %q %s", v.Names(), v.Answer)
+	}
+	if _, err := c.TryRef(v, action.Click, v.Elements[cot].Ref); err != nil {
+		t.Error(err)
+	}
+	c.Find(v, "Nights")
+	if strings.Contains(v.Answer, "typed-in-value") { // a tooltip that repeats an entry
+		t.Errorf("an entry is a name: %s", v.Answer)
+	}
+	c.Only("room", "bed", "guest", "cot")
 }
 
 const plus = `<svg width=16 height=16><path d="M8 2v12M2 8h12" stroke="red"/></svg>`

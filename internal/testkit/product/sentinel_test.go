@@ -67,10 +67,11 @@ func (p *planting) page(signIn bool) string {
 	fmt.Fprintf(&b, `<main><h1>Safe %s</h1><p>Main text</p><button id="touch" type="button" onclick="document.title += '!'">Touch %s</button>`, p.visible, p.visible)
 	add(`<form aria-label="Details" action="/post?x=%s"><input type="hidden" name="csrf" value="%s"><label>Name <input value="%s"></label><label>Old <input value="%s" readonly></label>
 		<label>Notes <textarea>%s</textarea></label><div contenteditable="true" aria-label="Letter"><p>%s</p></div><div role="textbox" tabindex="0" aria-label="Custom">%s</div>
-		<label>Mail <input id="auto" type="email" autocomplete="email"></label><label>Node <input id="node"></label><input aria-label="List" list="l" value="%s"><datalist id="l"><option value="%s"></datalist>
+		<label>Mail <input id="auto" type="email" autocomplete="email"></label><label>Node <input id="node"></label><input title="%s" value="%s"><div contenteditable="true" title="%s">%s</div><input aria-label="List" list="l" value="%s"><datalist id="l"><option value="%s"></datalist>
 		<input id="source" value="%s"><button type="button" aria-labelledby="source">Labelled by a field</button><select aria-label="Choice"><option value="%s">First</option></select>
 		<p data-token="%s" data-json='{"t":"%s"}'>Marked</p><a href="#there" data-href="%s">Link</a></form>`,
-		"form action", "hidden input", "text field", "read-only field", "textarea", "editor", "custom text box", "listed field", "datalist", "labelling field", "option value",
+		"form action", "hidden input", "text field", "read-only field", "textarea", "editor", "custom text box",
+		"mirrored title", "mirrored title", "mirrored editor", "mirrored editor", "listed field", "datalist", "labelling field", "option value",
 		"data attribute", "data JSON", "data link")
 	add(`<script>auto.value = '%s'; node.append(document.createTextNode('%s'));</script>`, "autofilled field", "child of an input")
 	add(`<div hidden>%s</div><div style="display:none">%s</div><template>%s</template><noscript>%s</noscript><div aria-hidden="true">%s</div><details><summary>More</summary>%s</details>`,
@@ -83,7 +84,7 @@ func (p *planting) page(signIn bool) string {
 	if signIn {
 		add(`<form aria-label="Sign in"><label>Password <input id="pw" type="password" value="%s"></label><label>Saved <input id="saved" type="password" autocomplete="current-password"></label>
 			<label>New <input type="text" autocomplete="new-password" value="%s"></label><label>Code <input autocomplete="one-time-code" value="%s"></label><label>Masked <input style="-webkit-text-security:disc" value="%s"></label>
-			<div contenteditable="true" role="textbox" inputmode="numeric" aria-label="Code box">%s</div><input type="password" aria-label="Titled" title="%s" value="%s"><button type="button" onclick="pw.type = 'text'">Show password</button></form>
+			<div contenteditable="true" role="textbox" inputmode="numeric" aria-label="Code box">%s</div><input type="password" title="%s" value="%s"><button type="button" onclick="pw.type = 'text'">Show password</button></form>
 			<script>saved.value = '%s'; document.querySelector('[contenteditable][inputmode]').dataset.typed = '%s';</script>`,
 			"password", "new password", "one-time code", "masked field", "code box", "title of a field", "title of a field", "autofilled password", "echo of typing")
 	}

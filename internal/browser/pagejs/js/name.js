@@ -32,7 +32,22 @@ const printsName = (el) => {
 const SVG = 'http://www.w3.org/2000/svg';
 const fold = (text) => text.replace(/[\t\n\f\r ]+/gu, ' ').replace(/^ | $/gu, '');
 const label = (el) => fold(attr(el, 'aria-label').slice(0, 4 * MAX_NAME));
-const tooltip = (el) => fold(attr(el, 'title').slice(0, 4 * MAX_NAME));
+// A tooltip that repeats what a field holds is an entry and no name.
+const holds = (el, text) => {
+  const read = valueOf[tag(el)];
+  if (read) return Boolean(filled(el)) && fold(read(el)) === text;
+  if (!holdsInput(el)) return false;
+  let entry = '';
+  visit(el, (node) => {
+    if (isText(node)) entry += textOf(node);
+    return entry.length > text.length + 64 ? STOP : { node };
+  });
+  return fold(entry) === text;
+};
+const tooltip = (el) => {
+  const text = fold(attr(el, 'title').slice(0, 4 * MAX_NAME));
+  return text && holds(el, text) ? '' : text;
+};
 
 // generated is the text that a style sheet prints before or after an element,
 // or the text that it gives instead of it.

@@ -78,6 +78,14 @@ const place = (el) => {
   const spot = `${third(top + height / 2, innerHeight, ['top', 'middle', 'bottom'])} ${third(left + width / 2, innerWidth, ['left', 'center', 'right'])}`;
   return spot === 'middle center' ? 'center' : spot;
 };
+const described = (el) => {
+  for (const id of attr(el, 'aria-describedby').slice(0, 512).split(/\s+/u).filter(Boolean).slice(0, 4)) {
+    const source = byId(el, id);
+    const text = source && !holdsInput(source) ? writing(source) : '';
+    if (text) return clip(text, 60);
+  }
+  return '';
+};
 const hint = (el) => {
   const looks = new Set();
   let nodes = 0;
@@ -90,6 +98,8 @@ const hint = (el) => {
     return { node };
   }, () => {}, scrollers.has(el) ? () => [] : children);
   const parts = [[shape, ...Array.from(looks).slice(0, 5)].join(' ')];
+  const tip = described(el);
+  if (tip) parts.push(`described "${tip}"`);
   const near = nearText(el);
   if (near && !holdsInput(el)) parts.push(`near "${near}"`);
   else if (near) parts.push(`by "${near}"`);
