@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/audit"
@@ -70,7 +71,7 @@ func (a *Artifacts) Attach(ctx context.Context, by caller.Caller, session string
 		return artifact.Image{}, fault.Wrap(fault.MalformedRequest, "The image did not arrive whole. Nothing was attached.", err)
 	}
 	defer clear(data)
-	image, err := artifact.Describe(by.Scope, session, data, a.Now(), a.Life)
+	image, err := artifact.Describe(by.Scope, ident.New(), session, data, a.Now(), a.Life)
 	if err != nil {
 		return artifact.Image{}, err
 	}

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"github.com/chaperone-agents/chaperone/internal/base/ident"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 )
 
 // uploadArguments are exactly those of browser.upload 1.0.0 (UPL-01, UPL-07).
@@ -19,7 +19,7 @@ func (r *Request) upload(arguments []byte) (any, error) {
 	if err := decode(arguments, &a, "image_id", "expected_revision", "ref"); err != nil {
 		return nil, err
 	}
-	if !ident.Valid(a.Image) {
+	if !artifact.ValidID(a.Image) {
 		return nil, invalid("image_id is the identifier of an image that the owner attached.")
 	}
 	if !bounded(a.ExpectedRevision) || !bounded(a.Ref) {

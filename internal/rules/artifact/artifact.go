@@ -7,11 +7,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
+	"regexp"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/caller"
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
-	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/base/secret"
 )
 
@@ -62,9 +62,15 @@ type Image struct {
 	ExpiresAt time.Time
 }
 
-// Describe makes the record of data as an image of the session. It returns
+var idShape = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// ValidID reports whether s can be the identifier of an image: a UUID in lower
+// case. It becomes the name of a file.
+func ValidID(s string) bool { return idShape.MatchString(s) }
+
+// Describe makes the record of data as the image id of the session. It returns
 // fault.PayloadTooLarge, or fault.UnsupportedMedia for what is no image.
-func Describe(scope caller.Scope, session string, data []byte, now time.Time, life time.Duration) (Image, error) {
+func Describe(scope caller.Scope, id, session string, data []byte, now time.Time, life time.Duration) (Image, error) {
 	if len(data) > MaxSize {
 		return Image{}, fault.New(fault.PayloadTooLarge, "An image has at most 5 MiB. Nothing was attached.")
 	}
@@ -73,7 +79,7 @@ func Describe(scope caller.Scope, session string, data []byte, now time.Time, li
 		return Image{}, fault.New(fault.UnsupportedMedia, "That is no PNG, JPEG or WebP image. Nothing was attached.")
 	}
 	return Image{
-		Scope: scope, ID: ident.New(), SessionID: session, Origin: Attached, Type: f.Type, Size: int64(len(data)),
+		Scope: scope, ID: id, SessionID: session, Origin: Attached, Type: f.Type, Size: int64(len(data)),
 		Width: f.Width, Height: f.Height, SHA256: Sum(data), CreatedAt: now, ExpiresAt: now.Add(life),
 	}, nil
 }
@@ -108,7 +114,7 @@ func (p Payload) Name() string { return p.ID + p.Type.Extension() }
 func (p Payload) Valid() bool {
 	data := p.Data.Reveal()
 	f, ok := Read(data)
-	return ident.Valid(p.ID) && len(data) <= MaxSize && ok && f.Type == p.Type && sameSum(p.SHA256, data)
+	return ValidID(p.ID) && len(data) <= MaxSize && ok && f.Type == p.Type && sameSum(p.SHA256, data)
 }
 
 // Sum is the hexadecimal SHA-256 of data.

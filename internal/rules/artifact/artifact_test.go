@@ -98,7 +98,7 @@ func TestReadRefuses(t *testing.T) {
 // UPL-06: each of the seven checks, alone.
 func TestSevenChecks(t *testing.T) {
 	data := pngOf(t, 4, 4)
-	i, err := Describe(ana, "s1", data, now, time.Hour)
+	i, err := Describe(ana, ident.New(), "s1", data, now, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,11 +138,11 @@ func TestSevenChecks(t *testing.T) {
 }
 
 func TestDescribeRefuses(t *testing.T) {
-	if _, err := Describe(ana, "s", []byte("<svg/>"), now, Life); !fault.Is(err, fault.UnsupportedMedia) {
+	if _, err := Describe(ana, ident.New(), "s", []byte("<svg/>"), now, Life); !fault.Is(err, fault.UnsupportedMedia) {
 		t.Errorf("no image: %v", err)
 	}
 	big := append(pngOf(t, 2, 2), make([]byte, MaxSize)...)
-	if _, err := Describe(ana, "s", big, now, Life); !fault.Is(err, fault.PayloadTooLarge) {
+	if _, err := Describe(ana, ident.New(), "s", big, now, Life); !fault.Is(err, fault.PayloadTooLarge) {
 		t.Errorf("too large: %v", err)
 	}
 }
