@@ -19,7 +19,7 @@ import (
 var files embed.FS
 
 // order is the order in which the files see each other.
-var order = []string{"dom", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras", "facts", "likeness",
+var order = []string{"dom", "look", "visible", "field", "name", "controls", "state", "frames", "text", "regions", "focus", "articles", "extract", "extras", "facts", "likeness",
 	"observe", "target", "assess", "guard", "edit", "draft", "upload", "settle", "challenge", "storage"}
 
 // Function is a function of the kit.
@@ -109,8 +109,8 @@ type Page struct {
 // Cost is where the time of an observation went, in milliseconds of the
 // page's own clock.
 type Cost struct {
-	Survey   float64 `json:"survey"`   // the walk for candidates
-	Select   float64 `json:"select"`   // visibility
+	Survey   float64 `json:"survey"`   // the walk over the markup
+	Select   float64 `json:"select"`   // the looks of what is in the window
 	Describe float64 `json:"describe"` // names and states
 	Extras   float64 `json:"extras"`   // text, regions, collections
 	Visited  int     `json:"visited"`  // elements of the walk

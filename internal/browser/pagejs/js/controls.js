@@ -16,9 +16,14 @@ const isListed = (el) => listedTags.has(tag(el)) || hasAttribute(el, 'role') || 
 
 const handlers = ['onclick', 'onmousedown', 'onmouseup', 'onpointerdown', 'onpointerup', 'ontouchstart', 'ontouchend'];
 const handled = handlers.map((name) => `[${name}]`).join();
-const listedSelector = 'a,button,input,select,textarea,[role]';
-const takingSelector = `${listedSelector},summary,label,area,[tabindex],[contenteditable],audio,video,${handled}`;
-const notedSelector = `${takingSelector},iframe,frame,object,embed,canvas,img,slot,script,style,template,noscript`;
+const takingMarks = `[role],[tabindex],[contenteditable],${handled}`;
+const takingSelector = `a,button,input,select,textarea,summary,label,area,audio,video,${takingMarks}`;
+
+// Everything that is not noted has nothing in its markup that could make it a
+// candidate, and is not asked.
+const notedTags = new Set([...listedTags, 'summary', 'label', 'area', 'audio', 'video', 'iframe', 'frame', 'object', 'embed', 'canvas', 'img']);
+const isNoted = (el, name) => notedTags.has(name) || (hasAttributes(el) && matches(el, takingMarks));
+const passedBy = new Set(['script', 'style', 'template', 'noscript']);
 
 // Roles that name a part of the page and not a control.
 const structureRoles = new Set(['alert', 'alertdialog', 'application', 'article', 'banner', 'blockquote', 'caption', 'cell', 'code', 'columnheader',
@@ -43,7 +48,7 @@ const isSurface = (el) => surfaces.has(el);
 const tabbable = (el) => Number.parseInt(attr(el, 'tabindex'), 10) >= 0;
 const isEditor = (el) => hasAttribute(el, 'contenteditable') && editable(el) && !(parent(el) && isElement(parent(el)) && editable(parent(el)));
 const isPictureOfForm = (el) => {
-  if (collapse(attr(el, 'alt')) || box(el).width < 24 || box(el).height < 24) return false;
+  if (collapse(attr(el, 'alt')) || boxOf(el).width < 24 || boxOf(el).height < 24) return false;
   for (const up of ancestors(el)) if (tag(up) === 'form' || isDialog(up)) return true;
   return false;
 };
@@ -61,7 +66,10 @@ const takesInput = (el) => {
 };
 const isControl = (el) => (hasAttribute(el, 'role') && !listedTags.has(tag(el)) && structureRoles.has(firstRole(el)) ? takesInput(el) : isListed(el) || takesInput(el));
 
-const isFrame = (el) => ['iframe', 'frame'].includes(tag(el)) || (['object', 'embed'].includes(tag(el)) && /html|svg/u.test(attr(el, 'type')));
+const isFrame = (el) => {
+  const name = tag(el);
+  return name === 'iframe' || name === 'frame' || ((name === 'object' || name === 'embed') && /html|svg/u.test(attr(el, 'type')));
+};
 
 // wraps: everything that can be seen of the element belongs to controls inside
 // it, so its own click surface is theirs.
@@ -92,95 +100,147 @@ const overflows = (el) => scrollHeight(el) > clientHeight(el) + 1 && clientHeigh
 const unscrolled = new Set(['html', 'body', 'a', 'b', 'i', 'em', 'strong', 'span', 'small', 'code', 'br', 'hr', 'img', 'label', 'option', 'p', 'td', 'th', 'tr']);
 const isScroller = (el, style) => clips.test(style.overflowY) && overflows(el);
 
-// survey collects candidates until the first need of them are known, whatever
-// comes behind. specified keeps to the specification's selector.
-const survey = (root, need, specified) => {
-  const found = [];
-  const unread = new Set();
-  const suspects = [];
-  let visited = 0;
-  let dialog = null;
-  let cut = false;
-  const noted = new Set(selectAll(root, notedSelector));
+// What an element is in an outline, and what those inside it are to know.
+const CONTROL = 1;
+const FRAME = 2;
+const HIDDEN = 1; // not shown
+const LEAF = 2; // a click on it is a click on what is around it
+const POINTED = 4; // around it, the mouse is a pointer already
+const JUDGED = 8;
 
-  const enough = () => visited > MAX_DIALOG_SCAN && (dialog && dialog.to < 0 ? found.length - dialog.from : found.length) >= need;
+// Outline is a part of the page in the order of the flat tree, elements by
+// their place in it. What its markup says of an element is known at once; what
+// only its looks say is found when it matters, because most of a big page is
+// behind the window that is shown.
+class Outline {
+  visited = 0;
+  cut = false;
+  dialog = null; // from and to are places, controls is how many stand before it
+  unread = new Set();
+  suspects = [];
+  #els = [];
+  #ups = []; // place of what is around it, or -1
+  #ends = []; // place behind the last one inside it
+  #kinds = [];
+  #noted = [];
+  #inner = []; // HIDDEN to JUDGED
+  #found = 0; // by markup
+  #need;
+  #specified;
 
-  // around: hidden, in a leaf, or the parent has the pointer cursor itself.
-  const walk = (el, depth, hidden, leaf, pointed) => {
-    if (visited >= MAX_NODES || depth > MAX_DEPTH || enough()) {
-      cut = true;
+  // need candidates are enough, whatever comes behind. specified keeps to the
+  // specification's selector.
+  constructor(root, need, specified) {
+    this.#need = need;
+    this.#specified = specified;
+    if (isElement(root)) this.#walk(root, 0, -1);
+    else for (let child = firstElement(root); child; child = nextElement(child)) this.#walk(child, 1, -1);
+  }
+
+  get length() { return this.#els.length; }
+
+  element(at) { return this.#els[at]; }
+
+  #enough() {
+    if (this.visited <= MAX_DIALOG_SCAN) return false;
+    return this.#found - (this.dialog && this.dialog.to < 0 ? this.dialog.controls : 0) >= this.#need;
+  }
+
+  #walk(el, depth, up) {
+    if (this.visited >= MAX_NODES || depth > MAX_DEPTH || this.#enough()) {
+      this.cut = true;
       return;
     }
-    visited++;
-    const note = noted.has(el);
-    const name = tag(el);
-    if (note && (name === 'script' || name === 'style' || name === 'template' || name === 'noscript')) return;
-    let kind = '';
-    if (note) {
-      if (isFrame(el)) kind = 'frame';
-      else if (specified ? isListed(el) : isControl(el)) kind = 'control';
-      else if ((name === 'object' || name === 'embed') && visible(el)) unread.add('plugin');
-      else if (name === 'canvas' && isBlankCanvas(el)) unread.add('canvas');
-    }
-    if (!specified && !hidden && !leaf) {
-      // What is hidden matters only where there is something inside.
-      if (firstElement(el) && !rendered(el) && styleOf(el).display !== 'contents') hidden = true;
-      else {
-        const style = styleOf(el);
-        const pointer = style.cursor === 'pointer';
-        if (!kind && pointer && !pointed && name !== 'html' && name !== 'body' && name !== 'label' && !wraps(el)) {
-          kind = 'control';
-          surfaces.add(el);
-        }
-        if (!kind && !unscrolled.has(name) && isScroller(el, style)) {
-          kind = 'control';
-          scrollers.add(el);
-        }
-        pointed = pointer;
-      }
-      if (note && kind === 'control' && !isListed(el)) surfaces.add(el);
-    }
-    if (kind) found.push(el);
-    let mine = null;
-    if (visited <= MAX_DIALOG_SCAN && note || name === 'dialog') {
-      if (isDialog(el) && visible(el)) {
-        const modal = name === 'dialog' && matches(el, ':modal');
-        if (!dialog || modal || !dialog.modal) {
-          dialog = { from: kind ? found.length - 1 : found.length, to: -1, modal, el };
-          mine = dialog;
-        }
-      }
-    }
-    leaf ||= note && isLeaf(el);
+    this.visited++;
+    const name = localName(el);
+    if (passedBy.has(name) && isHTML(el)) return;
+    const noted = depth > 0 && isNoted(el, name); // the part that is read is no candidate in itself
+    const at = this.#els.length;
+    this.#els.push(el);
+    this.#ups.push(up);
+    this.#ends.push(at);
+    this.#kinds.push(noted ? this.#marked(el) : 0);
+    this.#noted.push(noted);
+    this.#inner.push(0);
+    if (this.#kinds[at]) this.#found++;
+    const mine = noted || name === 'dialog' ? this.#open(el, at) : null;
     const shadow = shadowRoot(el);
-    if (shadow) {
-      for (const inner of selectAll(shadow, notedSelector)) noted.add(inner);
-      for (let child = firstElement(shadow); child; child = nextElement(child)) walk(child, depth + 1, hidden, leaf, pointed);
-    } else {
-      if (!hidden && isSuspect(el)) {
-        if (suspects.length < MAX_SUSPECTS) suspects.push(el);
-        else unread.add('closed_shadow');
-      }
-      const assigned = name === 'slot' ? assignedNodes(el) : [];
-      if (assigned.length) {
-        for (const child of assigned) if (isElement(child)) walk(child, depth + 1, hidden, leaf, pointed);
-      } else {
-        for (let child = firstElement(el); child; child = nextElement(child)) walk(child, depth + 1, hidden, leaf, pointed);
-      }
+    if (!shadow && isSuspect(el, name) && !(this.#judge(at) & HIDDEN) && looksHosting(el)) {
+      if (this.suspects.length < MAX_SUSPECTS) this.suspects.push(el);
+      else this.unread.add('closed_shadow');
     }
-    if (mine) mine.to = found.length;
-  };
-
-  if (isElement(root)) walk(root, 0, false, false, false);
-  else for (let child = firstElement(root); child; child = nextElement(child)) walk(child, 1, false, false, false);
-
-  let list = found;
-  if (dialog && root === document) {
-    const to = dialog.to < 0 ? found.length : dialog.to;
-    list = [...found.slice(dialog.from, to), ...found.slice(0, dialog.from), ...found.slice(to)];
+    const assigned = !shadow && name === 'slot' && isHTML(el) ? assignedNodes(el) : [];
+    if (assigned.length) {
+      for (const child of assigned) if (isElement(child)) this.#walk(child, depth + 1, at);
+    } else {
+      for (let child = shadow ? firstElement(shadow) : firstElementIn(el); child; child = nextElement(child)) this.#walk(child, depth + 1, at);
+    }
+    this.#ends[at] = this.#els.length;
+    if (mine) mine.to = this.#els.length;
   }
-  return { list, visited, cut, unread, suspects };
-};
+
+  // #marked is the kind that the markup of an element gives it.
+  #marked(el) {
+    if (isFrame(el)) return FRAME;
+    if (this.#specified ? isListed(el) : isControl(el)) return CONTROL;
+    const name = tag(el);
+    if ((name === 'object' || name === 'embed') && visible(el)) this.unread.add('plugin');
+    else if (name === 'canvas' && isBlankCanvas(el)) this.unread.add('canvas');
+    return 0;
+  }
+
+  // #open takes the first visible dialog, or a later one that lies over it.
+  #open(el, at) {
+    if ((this.visited > MAX_DIALOG_SCAN && tag(el) !== 'dialog') || !isDialog(el) || !visible(el)) return null;
+    const modal = tag(el) === 'dialog' && matches(el, ':modal');
+    if (this.dialog && !modal && this.dialog.modal) return null;
+    this.dialog = { from: at, to: -1, modal, controls: this.#kinds[at] ? this.#found - 1 : this.#found };
+    return this.dialog;
+  }
+
+  // kind is CONTROL, FRAME or nothing.
+  kind(at) {
+    this.#judge(at);
+    return this.#kinds[at];
+  }
+
+  // #judge looks at an element, and says what those inside it are to know.
+  #judge(at) {
+    if (this.#inner[at]) return this.#inner[at];
+    const el = this.#els[at];
+    let inner = this.#ups[at] < 0 ? 0 : this.#judge(this.#ups[at]);
+    if (!this.#specified && !(inner & (HIDDEN | LEAF))) {
+      // What is hidden matters only where there is something inside.
+      if (firstElementIn(el) && !rendered(el) && styleOf(el).display !== 'contents') inner |= HIDDEN;
+      else inner = this.#looksAt(at, el, inner);
+      if (this.#noted[at] && this.#kinds[at] === CONTROL && !isListed(el)) surfaces.add(el);
+    }
+    if (this.#noted[at] && isLeaf(el)) inner |= LEAF;
+    return (this.#inner[at] = inner | JUDGED);
+  }
+
+  #looksAt(at, el, inner) {
+    const style = styleOf(el);
+    const pointer = style.cursor === 'pointer';
+    const name = tag(el);
+    if (!this.#kinds[at] && pointer && !(inner & POINTED) && name !== 'html' && name !== 'body' && name !== 'label' && !wraps(el)) {
+      this.#kinds[at] = CONTROL;
+      surfaces.add(el);
+    }
+    if (!this.#kinds[at] && !unscrolled.has(name) && isScroller(el, style)) {
+      this.#kinds[at] = CONTROL;
+      scrollers.add(el);
+    }
+    return pointer ? inner | POINTED : inner & ~POINTED;
+  }
+
+  // finish looks at all that is inside an element, so that it is known what
+  // takes a click there for itself.
+  finish(at) {
+    if (this.#specified || this.#judge(at) & LEAF) return;
+    for (let inside = at + 1; inside < this.#ends[at]; inside++) this.#judge(inside);
+  }
+}
 
 // Numbers name elements for as long as their document lives.
 const numbers = new WeakMap();
@@ -194,33 +254,54 @@ const numberOf = (el) => {
   return number;
 };
 
+// inOrder are the parts of an outline in the order in which they are listed:
+// the open dialog first.
+const inOrder = ({ dialog, length }, root) =>
+  (dialog && root === document ? [[dialog.from, dialog.to], [0, dialog.from], [dialog.to, length]] : [[0, length]]);
+
 // select takes the first visible candidates of a window. A frame takes a
 // position like any control; its own controls are asked of itself.
-const select = ({ list, cut }, offset, anchor) => {
+const select = (outline, root, offset, anchor) => {
   const kept = [];
-  let position = offset;
+  const end = Math.min(offset + MAX_WINDOW, MAX_POSITION);
+  let position = 0; // of the next candidate
   let controls = 0;
   let frames = 0;
   let last = -1;
-  let more = false;
-  const end = Math.min(list.length, offset + MAX_WINDOW, MAX_POSITION);
-  if (anchor && offset >= end) return { moved: true };
-  for (; position < end; position++) {
-    const el = list[position];
-    if (anchor && position === offset) {
-      if (numbers.get(el) !== anchor) return { moved: true };
-      if (!isFrame(el)) continue;
-    } else if (!visible(el)) continue;
-    if (isFrame(el) ? frames === MAX_FRAMES : controls === MAX_ELEMENTS) {
-      more = true;
-      break;
+  let full = false; // of controls or frames, and there are more
+  let beyond = false; // there are more than a window may look at
+
+  const take = (at) => {
+    const kind = outline.kind(at);
+    if (!kind) return true;
+    if (position >= end) {
+      beyond = true;
+      return false;
     }
-    if (isFrame(el)) frames++;
-    else controls++;
+    const el = outline.element(at);
+    const here = anchor && position === offset;
+    if (here && numbers.get(el) !== anchor) return false;
+    if (position < offset || (here ? kind === CONTROL : !visible(el))) {
+      position++;
+      return true;
+    }
+    if (kind === FRAME ? frames === MAX_FRAMES : controls === MAX_ELEMENTS) {
+      full = true;
+      return false;
+    }
+    if (kind === FRAME) {
+      frames++;
+    } else {
+      controls++;
+      outline.finish(at);
+    }
     kept.push({ el, position });
-    last = position;
-  }
-  const limited = !more && (list.length > end || cut);
-  const next = more || limited ? (last >= 0 ? last + 1 : end) : -1;
-  return { kept, scanned: position - offset, limited, next: next > offset && next < MAX_POSITION ? next : -1 };
+    last = position++;
+    return true;
+  };
+  walk: for (const [from, to] of inOrder(outline, root)) for (let at = from; at < to; at++) if (!take(at)) break walk;
+  if (anchor && position <= offset) return { moved: true };
+  const limited = !full && (beyond || outline.cut);
+  const next = full || limited ? (last >= 0 ? last + 1 : position) : -1;
+  return { kept, scanned: Math.max(0, position - offset), limited, next: next > offset && next < MAX_POSITION ? next : -1 };
 };

@@ -10,9 +10,12 @@ const nodeType = accessor(Node.prototype, 'nodeType');
 const parentNode = accessor(Node.prototype, 'parentNode');
 const firstChild = accessor(Node.prototype, 'firstChild');
 const nextSibling = accessor(Node.prototype, 'nextSibling');
+const positionOf = method(Node.prototype, 'compareDocumentPosition');
 const isConnected = accessor(Node.prototype, 'isConnected');
 const ownerDocument = accessor(Node.prototype, 'ownerDocument');
 const textOf = accessor(CharacterData.prototype, 'data');
+const comesAfter = (node, other) => (positionOf(other, node) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
+const contains = method(Node.prototype, 'contains');
 const rootOf = method(Node.prototype, 'getRootNode');
 const localName = accessor(Element.prototype, 'localName');
 const namespace = accessor(Element.prototype, 'namespaceURI');
@@ -22,6 +25,7 @@ const textSlot = accessor(Text.prototype, 'assignedSlot');
 const assignedNodes = method(HTMLSlotElement.prototype, 'assignedNodes');
 const attribute = method(Element.prototype, 'getAttribute');
 const hasAttribute = method(Element.prototype, 'hasAttribute');
+const hasAttributes = method(Element.prototype, 'hasAttributes');
 const matches = method(Element.prototype, 'matches');
 const box = method(Element.prototype, 'getBoundingClientRect');
 const boxes = method(Element.prototype, 'getClientRects');
@@ -35,9 +39,11 @@ const formLabels = {
 };
 const labelControl = accessor(HTMLLabelElement.prototype, 'control');
 
-const firstElements = [Element, Document, DocumentFragment].map((of) => accessor(of.prototype, 'firstElementChild'));
+const firstElementIn = accessor(Element.prototype, 'firstElementChild');
+const firstElementOf = [Document, DocumentFragment].map((of) => accessor(of.prototype, 'firstElementChild'));
 const nextElement = accessor(Element.prototype, 'nextElementSibling');
-const querySelectors = [Element, Document, DocumentFragment].map((of) => method(of.prototype, 'querySelectorAll'));
+const selectIn = method(Element.prototype, 'querySelectorAll');
+const selectOf = [Document, DocumentFragment].map((of) => method(of.prototype, 'querySelectorAll'));
 
 // Closed shadow roots that the browser has opened for this world, by host.
 const closedRoots = new WeakMap();
@@ -49,37 +55,56 @@ const isHTML = (el) => namespace(el) === 'http://www.w3.org/1999/xhtml';
 const tag = (el) => (isHTML(el) ? localName(el) : '');
 const attr = (el, name) => attribute(el, name) ?? '';
 const inputType = (el) => attr(el, 'type').trim().toLowerCase() || 'text';
-const styleOf = (el) => getComputedStyle(el);
 const editable = (el) => el instanceof HTMLElement && contentEditable(el);
 
-// children yields the children of a node in the flat tree: those of an open
-// shadow root instead of the host's own, and what a slot really shows.
-function* children(node) {
-  if (isElement(node)) {
-    const shadow = shadowRoot(node);
-    if (shadow) {
-      node = shadow;
-    } else if (tag(node) === 'slot') {
-      const assigned = assignedNodes(node);
-      if (assigned.length > 0) {
-        yield* assigned;
-        return;
+// Below steps through the children of a node in the flat tree: those of an
+// open shadow root instead of the host's own, and what a slot really shows.
+// With light, it keeps to the children in the node's own tree.
+class Below {
+  #list = null;
+  #at = 0;
+  #child = null;
+
+  constructor(node, light = false) {
+    if (!light && isElement(node)) {
+      const shadow = shadowRoot(node);
+      if (shadow) {
+        node = shadow;
+      } else if (localName(node) === 'slot' && isHTML(node)) {
+        const assigned = assignedNodes(node);
+        if (assigned.length > 0) {
+          this.#list = assigned;
+          return;
+        }
       }
     }
+    this.#child = firstChild(node);
   }
-  for (let child = firstChild(node); child; child = nextSibling(child)) yield child;
+
+  // next is the next child, or nothing.
+  next() {
+    if (this.#list) return this.#list[this.#at++];
+    const child = this.#child;
+    if (child) this.#child = nextSibling(child);
+    return child;
+  }
 }
 
-const sort = (node) => ({ 9: 1, 11: 2 }[nodeType(node)] ?? 0);
-const firstElement = (node) => firstElements[sort(node)](node);
-const selectAll = (node, selector) => querySelectors[sort(node)](node, selector);
+// children yields the children of a node in the flat tree.
+function* children(node) {
+  const below = new Below(node);
+  for (let child = below.next(); child; child = below.next()) yield child;
+}
+
+const firstElement = (node) => (isElement(node) ? firstElementIn : firstElementOf[nodeType(node) === 9 ? 0 : 1])(node);
+const selectAll = (node, selector) => (isElement(node) ? selectIn : selectOf[nodeType(node) === 9 ? 0 : 1])(node, selector);
 
 // parent is the flat-tree parent of a node: its slot, its host or its parent.
 const parent = (node) => {
   const slot = isElement(node) ? assignedSlot(node) : isText(node) ? textSlot(node) : null;
   if (slot) return slot;
   const up = parentNode(node);
-  if (up instanceof ShadowRoot) return up.host;
+  if (up && nodeType(up) === 11 && up instanceof ShadowRoot) return up.host;
   const closed = up ? closedRoots.get(up) : null;
   return (closed && slotIn(closed, node)) || up;
 };
@@ -89,9 +114,10 @@ const slotIn = (root, node) => {
   return null;
 };
 
-// ancestors yields an element and the elements around it, at most 256.
+// ancestors yields an element and the elements around it, at most MAX_HOPS.
+const MAX_HOPS = 256;
 function* ancestors(el) {
-  for (let up = el, hops = 0; up && isElement(up) && hops < 256; up = parent(up), hops++) yield up;
+  for (let up = el, hops = 0; up && isElement(up) && hops < MAX_HOPS; up = parent(up), hops++) yield up;
 }
 
 const within = (node, outer) => {
@@ -106,9 +132,10 @@ const climb = (test) => {
   return (el) => {
     const path = [];
     let answer = null;
-    for (const up of ancestors(el)) {
-      if (known.has(up)) {
-        answer = known.get(up);
+    for (let up = el; up && isElement(up) && path.length < MAX_HOPS; up = parent(up)) {
+      const said = known.get(up);
+      if (said !== undefined) {
+        answer = said;
         break;
       }
       path.push(up);

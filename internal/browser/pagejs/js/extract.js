@@ -29,7 +29,7 @@ const elementsBelow = (root, scan, into, found) => visit(root, (node) => {
   scan.nodes++;
   found(node);
   return into(node) ? { root: false } : false;
-}, undefined, lightChildren);
+}, true);
 
 const present = (el) => visible(el) && !muted(el);
 
@@ -98,7 +98,7 @@ const collections = {
 };
 
 const tableCaption = (el) => {
-  for (const child of lightChildren(el)) if (isElement(child) && tag(child) === 'caption' && present(child)) return cellText(child).text;
+  for (let child = firstElement(el); child; child = nextElement(child)) if (tag(child) === 'caption' && present(child)) return cellText(child).text;
   return '';
 };
 

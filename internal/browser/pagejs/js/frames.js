@@ -5,14 +5,17 @@
 // other host must show something that nobody put into it.
 const asked = new WeakSet();
 const hosts = new Set(['article', 'aside', 'blockquote', 'div', 'footer', 'header', 'main', 'nav', 'p', 'section', 'span']);
-const isSuspect = (el) => {
-  const name = tag(el);
-  if (!name.includes('-') && !hosts.has(name)) return false;
-  if (asked.has(el)) return false;
-  if (name.includes('-')) return true;
-  if (firstElement(el)) return false;
+const isSuspect = (el, name) => {
+  const custom = name.includes('-');
+  if ((!custom && !hosts.has(name)) || !isHTML(el) || asked.has(el)) return false;
+  if (custom) return true;
+  if (firstElementIn(el)) return false;
   for (let child = firstChild(el); child; child = nextSibling(child)) if (isText(child) && /\S/u.test(textOf(child))) return false;
-  const { width, height } = box(el);
+  return true;
+};
+const looksHosting = (el) => {
+  if (tag(el).includes('-')) return true;
+  const { width, height } = boxOf(el);
   if (width < 8 || height < 8) return false;
   const declared = method(Element.prototype, 'computedStyleMap')(el).get('height');
   return declared instanceof CSSKeywordValue && declared.value === 'auto'; // nothing it is made of gives it a height
@@ -25,7 +28,7 @@ const suspect = (el) => {
 };
 
 // isBlankCanvas: a picture that the page draws and says nothing about.
-const isBlankCanvas = (el) => visible(el) && box(el).width >= 100 && box(el).height >= 100 && !accessibleName(el) && !firstElement(el);
+const isBlankCanvas = (el) => visible(el) && boxOf(el).width >= 100 && boxOf(el).height >= 100 && !accessibleName(el) && !firstElement(el);
 
 // shown are the elements that the browser itself has to look at.
 let shown = {};

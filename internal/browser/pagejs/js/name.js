@@ -168,7 +168,8 @@ class Naming {
         out += text;
       } else if (isElement(node)) out += this.#part(node, false, hiddenToo);
     };
-    for (const node of children(el)) add(node);
+    const below = new Below(el);
+    for (let node = below.next(); node; node = below.next()) add(node);
     for (const id of attr(el, 'aria-owns').slice(0, 1024).split(/\s+/u).filter(Boolean).slice(0, 8)) {
       const owned = byId(el, id);
       if (owned) out += ` ${this.#part(owned, false, hiddenToo)} `;
@@ -191,7 +192,14 @@ const labelledBy = (el) => (hasAttribute(el, 'aria-labelledby') ? new Naming().r
 const nativeLabel = (el) => new Naming().native(el);
 
 // writing is the text inside an element, without what is hidden.
-const writing = (el) => new Naming().content(el);
+const writing = (el) => {
+  let text = pass?.writing.get(el);
+  if (text === undefined) {
+    text = new Naming().content(el);
+    pass?.writing.set(el, text);
+  }
+  return text;
+};
 
 const faces = { submit: 'Submit', reset: 'Reset', image: 'Submit' };
 // caption is what is printed on an element: a push button's value is its face

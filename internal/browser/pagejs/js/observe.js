@@ -32,16 +32,16 @@ const frameEntry = (el, around) => ({
   blocked: blocked(el, around),
 });
 
-const observe = (args) => {
+const observe = (args) => inPass(() => {
   const { revision, focus, challenges, offset = 0, anchor = 0, specified = false } = args;
   const begun = performance.now();
   const root = focus ? regionRoot(focus) : document;
   forget();
   if (challenges && challenged()) return { challenged: true };
   if (!root) return { gone: true };
-  const walked = survey(root, offset + MAX_WINDOW + 1, specified);
+  const outline = new Outline(root, offset + MAX_WINDOW + 1, specified);
   const surveyed = performance.now();
-  const window = select(walked, offset, anchor);
+  const window = select(outline, root, offset, anchor);
   if (window.moved) return { moved: true };
   const selected = performance.now();
   const around = { hitting: 0, effort: effort(), inert: inertness(modals()), clipper: clipper(), disabled: disabledAround(), dialog: climb((el) => (isDialog(el) ? el : null)), dialogName: once(dialogName), row: once(rowText) };
@@ -67,12 +67,12 @@ const observe = (args) => {
     scanned: window.scanned,
     limited: window.limited,
     next: window.next,
-    unread: Array.from(walked.unread),
-    suspects: walked.suspects.map(suspect),
+    unread: Array.from(outline.unread),
+    suspects: outline.suspects.map(suspect),
     ...extras,
-    cost: { survey: surveyed - begun, select: selected - surveyed, describe: described - selected, extras: ended - described, visited: walked.visited },
+    cost: { survey: surveyed - begun, select: selected - surveyed, describe: described - selected, extras: ended - described, visited: outline.visited },
   };
-};
+});
 
 const forget = () => {
   handles = { revision: '', list: {} };

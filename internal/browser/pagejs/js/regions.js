@@ -11,7 +11,9 @@ const saying = new Set(['alert', 'status', 'section', 'heading']);
 
 const firstRole = (el) => attr(el, 'role').trim().split(/\s+/u)[0].toLowerCase();
 
+// partsOf are the elements in root that may be regions, in order.
 const regionSelector = 'dialog,output,form,main,section,h1,h2,h3,h4,h5,h6,[role],[aria-live="assertive" i],[aria-live="polite" i]';
+const partsOf = (root) => (pass.parts ??= Array.from(selectAll(root, regionSelector)));
 
 const regionKind = (el, errors) => {
   const name = tag(el);
@@ -51,15 +53,20 @@ let regionHandles = { revision: '', list: [] };
 
 // regionsIn lists the regions inside root by kind, then in document order.
 const regionsIn = (root, revision) => {
-  const scan = { nodes: 0, max: MAX_SCAN, limit: false };
+  const all = selectAll(root, '*');
+  const limit = all.length > MAX_SCAN;
+  const last = limit ? all[MAX_SCAN - 1] : null;
   const errors = new Set();
   for (const field of Array.from(selectAll(document, '[aria-invalid="true" i]')).slice(0, MAX_NEWS)) {
     for (const message of errorMessages(field)) errors.add(message);
   }
-  const possible = new Set(selectAll(root, regionSelector));
+  const possible = new Set(partsOf(root));
+  const more = Array.from(errors).filter((el) => !possible.has(el) && el !== root && contains(root, el));
+  const parts = more.length ? [...possible, ...more].sort((a, b) => (comesAfter(a, b) ? 1 : -1)) : possible;
   const byKind = Object.fromEntries(regionKinds.map((kind) => [kind, []]));
-  for (const el of elementsOf(root, scan)) {
-    const kind = possible.has(el) || errors.has(el) ? regionKind(el, errors) : '';
+  for (const el of parts) {
+    if (last && comesAfter(el, last)) break;
+    const kind = regionKind(el, errors);
     if (kind && visible(el) && !muted(el)) byKind[kind].push(el);
   }
   const found = regionKinds.flatMap((kind) => byKind[kind].map((el) => ({ kind, el })));
@@ -74,8 +81,8 @@ const regionsIn = (root, revision) => {
   regionHandles = { revision, list: kept.map(({ el, record }) => ({ ref: new WeakRef(el), kind: record.kind })) };
   return {
     regions: kept.map(({ record }) => record),
-    regionNodes: scan.nodes,
-    regionLimit: scan.limit,
+    regionNodes: Math.min(all.length, MAX_SCAN),
+    regionLimit: limit,
     omittedRegions: found.length - seen,
   };
 };

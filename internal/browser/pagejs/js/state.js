@@ -71,7 +71,7 @@ const nearText = (el) => {
   return '';
 };
 const place = (el) => {
-  const { left, top, width, height } = box(el);
+  const { left, top, width, height } = boxOf(el);
   if (top >= innerHeight) return 'below the view';
   if (top + height <= 0) return 'above the view';
   const third = (at, size, names) => names[Math.min(2, Math.max(0, Math.floor((3 * at) / size)))];
@@ -95,8 +95,8 @@ const hint = (el) => {
     if (!isElement(node)) return false;
     if (node !== el && pictureTags.has(localName(node)) && localName(node) !== 'use') shape = localName(node);
     for (const word of wordsOf(node)) looks.add(word.toLowerCase());
-    return { node };
-  }, () => {}, scrollers.has(el) ? () => [] : children);
+    return !scrollers.has(el);
+  });
   const parts = [[shape, ...Array.from(looks).slice(0, 5)].join(' ')];
   const tip = described(el);
   if (tip) parts.push(`described "${tip}"`);
@@ -127,12 +127,12 @@ const clipper = () => {
 // cutOff is "away" when what is around the element cuts all of it off for
 // good, and "scrolled" when a scroller does so until it is scrolled.
 const cutOff = (el, around) => {
-  const own = box(el);
+  const own = boxOf(el);
   if (own.right + scrollX <= 0 || own.bottom + scrollY <= 0) return 'away';
   let { left, top, right, bottom } = own;
   let scrolled = '';
   for (let up = around(el); up; up = around(up)) {
-    const edge = box(up);
+    const edge = boxOf(up);
     if (!hasBox(edge)) return 'away';
     const out = Math.min(right, edge.right) - Math.max(left, edge.left) < 1 || Math.min(bottom, edge.bottom) - Math.max(top, edge.top) < 1;
     const style = styleOf(up);
@@ -155,7 +155,7 @@ const MAX_HITTING = 150;
 const blocked = (el, around) => {
   const held = around.inert(el);
   if (held) return held;
-  const own = box(el);
+  const own = boxOf(el);
   const off = own.right <= 0 || own.bottom <= 0 || own.left >= innerWidth || own.top >= innerHeight;
   if (!off) {
     if (around.hitting > MAX_HITTING) return '';

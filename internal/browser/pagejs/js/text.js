@@ -5,34 +5,26 @@ const textLimits = { nodes: 8192, units: 262144, bytes: 262144 };
 
 const STOP = Symbol('stop');
 
-// visit walks the tree from root on, which is part of it. enter returns what
-// its children are to know, a falsy value to leave them out, or STOP.
-const visit = (root, enter, leave = () => {}, inside = children) => {
+// visit walks the flat tree from root on, which is part of it, or with light
+// its own tree. enter returns what its children are to know, a falsy value to
+// leave them out, or STOP.
+const visit = (root, enter, light = false) => {
   const path = [];
-  const open = (node) => {
-    const state = enter(node, path.at(-1)?.state);
+  const open = (node, around) => {
+    const state = enter(node, around);
     if (state === STOP) return false;
-    if (state) path.push({ node, state, inside: inside(node)[Symbol.iterator]() });
+    if (state) path.push({ state, below: new Below(node, light) });
     return true;
   };
-  if (!open(root)) return false;
+  if (!open(root, undefined)) return false;
   while (path.length) {
-    const top = path.at(-1);
-    const next = top.inside.next();
-    if (next.done) {
-      path.pop();
-      leave(top.node, top.state);
-    } else if (!open(next.value)) {
-      return false;
-    }
+    const { state, below } = path[path.length - 1];
+    const node = below.next();
+    if (!node) path.pop();
+    else if (!open(node, state)) return false;
   }
   return true;
 };
-
-// lightChildren are the children of a node in its own tree.
-function* lightChildren(node) {
-  for (let child = firstChild(node); child; child = nextSibling(child)) yield child;
-}
 
 const truthy = (el, name) => attr(el, name).trim().toLowerCase() === 'true';
 
@@ -41,22 +33,21 @@ const truthy = (el, name) => attr(el, name).trim().toLowerCase() === 'true';
 const silent = (el, style) => noText.has(tag(el)) || holdsInput(el) || editable(el) || hasAttribute(el, 'hidden') ||
   truthy(el, 'aria-hidden') || style.display === 'none' || style.opacity === '0' || style.contentVisibility === 'hidden';
 
-// A pass remembers what the parts of one observation ask of the same elements.
-let pass = null;
-const newPass = () => ({ roots: new Set(), special: new Set(), muted: new Map() });
-
 // muted: something around the element, or itself, makes it silent.
 const muted = (el) => {
+  const look = pass?.looks.get(el);
+  if (look?.heard) return look.style.contentVisibility === 'hidden' || editable(el);
   const known = pass?.muted ?? new Map();
   const path = [];
   let answer = false;
-  for (const up of ancestors(el)) {
-    if (known.has(up)) {
-      answer = known.get(up);
+  for (let up = el; up && isElement(up); up = parent(up)) {
+    const said = known.get(up);
+    if (said !== undefined) {
+      answer = said;
       break;
     }
     path.push(up);
-    if (path.length === 256 || silent(up, styleOf(up))) {
+    if (path.length === MAX_HOPS || silent(up, styleOf(up))) {
       answer = true;
       break;
     }
@@ -66,14 +57,9 @@ const muted = (el) => {
 };
 
 // Everything that is not special has nothing in its markup that could silence
-// it. One native query finds them; most elements are then never asked.
-const specialSelector = 'script,style,noscript,template,iframe,object,embed,frame,canvas,audio,video,input,textarea,select,datalist,br,slot,details,' +
-  '[role],[hidden],[aria-hidden],[contenteditable]';
-const findSpecial = (root, known) => {
-  if (known.roots.has(root)) return;
-  known.roots.add(root);
-  for (const el of selectAll(root, specialSelector)) known.special.add(el);
-};
+// it, and is not asked.
+const specialTags = new Set([...noText, 'input', 'textarea', 'select', 'datalist', 'br', 'slot', 'details']);
+const isSpecial = (el) => specialTags.has(localName(el)) || (hasAttributes(el) && matches(el, '[role],[hidden],[aria-hidden],[contenteditable]'));
 
 const inline = new Set(['inline', 'inline-block', 'inline-flex', 'inline-grid', 'inline-table', 'contents', 'ruby', 'ruby-text']);
 
@@ -110,8 +96,12 @@ class Prose {
     const core = words.trim();
     if (words.startsWith(' ')) this.gap(' ');
     if (!core || this.full) return;
-    let piece = ((this.#pieces.length ? this.#gap : '') + core).toWellFormed();
-    let bytes = /[^\x00-\x7f]/u.test(piece) ? encoder.encode(piece).length : piece.length;
+    let piece = (this.#pieces.length ? this.#gap : '') + core;
+    let bytes = piece.length;
+    if (/[^\x00-\x7f]/u.test(piece)) {
+      piece = piece.toWellFormed();
+      bytes = encoder.encode(piece).length;
+    }
     if (this.#bytes + bytes > this.#max) {
       this.full = true;
       const room = new Uint8Array(this.#max - this.#bytes);
@@ -136,99 +126,96 @@ class Prose {
   toString() { return this.#pieces.map((p) => p.piece).join(''); }
 }
 
-const probe = new Range();
-const hasInk = (text) => {
-  probe.selectNodeContents(text);
-  return hasBox(probe.getBoundingClientRect());
-};
+// Reading is one reading of the text of root within limits.
+class Reading {
+  prose;
+  nodes = 0;
+  units = 0;
+  nodeLimit = false;
+  textLimit = false;
+  left = new Map(); // when each of watched had been read whole, in nodes
+  #limits;
+  #light;
+  #skip;
+  #path = [];
 
-// drawn says how an element is laid out, and nothing when it and all inside it
-// are not shown.
-const withOpacity = { opacityProperty: true };
-const drawn = (el) => {
-  if (rendered(el, withOpacity)) return styleOf(el).display;
-  return styleOf(el).display === 'contents' ? 'contents' : '';
-};
+  constructor(limits, light, skip) {
+    this.prose = new Prose(limits.bytes);
+    this.#limits = limits;
+    this.#light = light;
+    this.#skip = skip;
+  }
 
-// readText collects the text of root within the limits; light keeps to its own
-// tree, skip leaves out an element with all that is in it. left tells when each
-// of watched had been read whole, in nodes.
-const readText = (root, limits, { light = false, skip = null, watched = null } = {}) => {
-  const prose = new Prose(limits.bytes);
-  const read = { prose, nodes: 0, units: 0, nodeLimit: false, textLimit: false, left: new Map() };
-  const known = pass ?? newPass();
-  findSpecial(isElement(root) ? (pass ? rootOf(root) : root) : root, known);
-  if (!pass && isElement(root)) known.special.add(root);
-
-  // takeText reads one text; false ends the reading.
-  const takeText = (node, around) => {
-    const data = textOf(node);
-    const part = wholeUnits(data, limits.units - read.units);
-    read.units += part.length;
-    if (!/\S/u.test(part)) {
-      if (part && !prose.broken) prose.gap(part.includes('\n') && preserves(around) ? '\n' : ' ');
-    } else if (legible(around) && hasInk(node)) {
-      const lines = part.includes('\n') && preserves(around) ? part.split('\n') : [part];
-      for (let i = 0; i < lines.length; i++) {
-        if (i) prose.gap('\n');
-        prose.add(lines[i], read.nodes);
+  of(root, watched, heard) {
+    const path = this.#path;
+    if (isElement(root)) {
+      this.nodes++;
+      this.#enter(root, null, heard);
+    } else {
+      path.push({ el: null, look: null, edge: '', closed: false, below: new Below(root) });
+    }
+    while (path.length) {
+      const around = path[path.length - 1];
+      const node = around.below.next();
+      if (!node) {
+        path.pop();
+        if (around.edge) this.prose.gap(around.edge);
+        if (watched?.has(around.el)) this.left.set(around.el, this.nodes);
+        continue;
+      }
+      if (this.nodes >= this.#limits.nodes) {
+        this.nodeLimit = true;
+        break;
+      }
+      this.nodes++;
+      const type = nodeType(node);
+      if (type === 3) {
+        if (!this.#take(node, around)) break;
+      } else if (type === 1) {
+        this.#enter(node, around, heard);
       }
     }
-    read.textLimit = part.length < data.length || prose.full;
-    return !read.textLimit;
-  };
-  // What only some elements are asked is asked once, when it matters.
-  const legible = (around) => (around.shown ??= !around.closed && (!around.el || styleOf(around.el).visibility === 'visible'));
-  const preserves = (around) => (around.lines ??= Boolean(around.el) && /^(pre|break)/u.test(styleOf(around.el).whiteSpace));
+    return this;
+  }
 
-  const path = [];
-  const enter = (el, around) => {
-    if (skip?.(el)) return;
-    const special = known.special.has(el);
+  #enter(el, around, heard) {
+    if (this.#skip?.(el)) return;
     if (around?.closed && tag(el) !== 'summary') return;
+    const special = !around || isSpecial(el);
     if (special && (noText.has(tag(el)) || holdsInput(el) || editable(el) || hasAttribute(el, 'hidden') || truthy(el, 'aria-hidden'))) return;
-    const display = drawn(el);
+    const look = lookOf(el);
+    const display = look.drawn;
     if (!display) return;
+    if (heard && this.#path.length < MAX_HOPS / 2) look.heard = true;
     const edge = display === 'table-cell' ? '\t' : (special && tag(el) === 'br') || !inline.has(display) ? '\n' : '';
-    if (edge) prose.gap(edge);
-    const state = { el, edge, closed: special && tag(el) === 'details' && !hasAttribute(el, 'open'), next: null, list: null, at: 0 };
-    const shadow = light ? null : shadowRoot(el);
-    if (shadow) findSpecial(shadow, known);
-    const assigned = !light && special && !shadow && tag(el) === 'slot' ? assignedNodes(el) : [];
-    if (assigned.length) state.list = assigned;
-    else state.next = firstChild(shadow ?? el);
-    path.push(state);
-  };
-  if (isElement(root)) {
-    read.nodes++;
-    enter(root, null);
-  } else {
-    path.push({ el: null, edge: '', closed: false, next: firstChild(root), list: null, at: 0 });
+    if (edge) this.prose.gap(edge);
+    this.#path.push({ el, look, edge, closed: special && tag(el) === 'details' && !hasAttribute(el, 'open'), below: new Below(el, this.#light) });
   }
-  while (path.length) {
-    const around = path.at(-1);
-    const node = around.list ? around.list[around.at++] : around.next;
-    if (!node) {
-      path.pop();
-      if (around.edge) prose.gap(around.edge);
-      if (watched?.has(around.el)) read.left.set(around.el, read.nodes);
-      continue;
+
+  // #take reads one text; false ends the reading.
+  #take(node, { look, closed }) {
+    const data = textOf(node);
+    const part = wholeUnits(data, this.#limits.units - this.units);
+    this.units += part.length;
+    if (!/\S/u.test(part)) {
+      if (part && !this.prose.broken) this.prose.gap(look?.lines && part.includes('\n') ? '\n' : ' ');
+    } else if (!closed && (!look || look.shown) && hasInk(node)) {
+      const lines = part.includes('\n') && look?.lines ? part.split('\n') : [part];
+      for (let i = 0; i < lines.length; i++) {
+        if (i) this.prose.gap('\n');
+        this.prose.add(lines[i], this.nodes);
+      }
     }
-    if (!around.list) around.next = nextSibling(node);
-    if (read.nodes >= limits.nodes) {
-      read.nodeLimit = true;
-      break;
-    }
-    read.nodes++;
-    const type = nodeType(node);
-    if (type === 3) {
-      if (!takeText(node, around)) break;
-    } else if (type === 1) {
-      enter(node, around);
-    }
+    this.textLimit = part.length < data.length || this.prose.full;
+    return !this.textLimit;
   }
-  return read;
-};
+}
+
+// readText collects the text of root within the limits; light keeps to its own
+// tree, skip leaves out an element with all that is in it. The reading tells
+// when each of watched had been read whole. heard: nothing around root is silent.
+const readText = (root, limits, { light = false, skip = null, watched = null, heard = false } = {}) =>
+  new Reading(limits, light, skip).of(root, watched, heard);
 
 // news are the parts of the page that tell what has just happened: live
 // regions, and the messages of fields that are marked as wrong.
@@ -242,7 +229,7 @@ const errorMessages = (el) => {
 };
 
 const news = (root) => {
-  const found = new Set(Array.from(selectAll(root, liveSelector)).slice(0, 4 * MAX_NEWS));
+  const found = new Set(partsOf(root).filter((el) => matches(el, liveSelector)).slice(0, 4 * MAX_NEWS));
   for (const field of Array.from(selectAll(root, '[aria-invalid="true" i]')).slice(0, MAX_NEWS)) {
     for (const message of errorMessages(field)) if (root === document || within(message, root)) found.add(message);
   }
@@ -255,7 +242,7 @@ const news = (root) => {
 // the page has just shown.
 const pageText = (root) => {
   const watched = news(root);
-  const read = readText(root, textLimits, { watched });
+  const read = readText(root, textLimits, { watched, heard: true });
   const { prose } = read;
   const answer = (text, nodes) => ({
     text,

@@ -3,15 +3,15 @@
 // visibility:hidden, and have a box of its own.
 const hasBox = (rect) => rect.width > 0 && rect.height > 0;
 
+const probe = new Range();
 const textHasBox = (text) => {
-  const range = new Range();
-  range.selectNodeContents(text);
-  return hasBox(range.getBoundingClientRect());
+  probe.selectNodeContents(text);
+  return hasBox(probe.getBoundingClientRect());
 };
 
 const shownStyle = { visibilityProperty: true };
 const visible = (el) => {
-  if (rendered(el, shownStyle)) return hasBox(box(el));
+  if (rendered(el, shownStyle)) return hasBox(boxOf(el));
   if (styleOf(el).display !== 'contents') return false;
   for (const child of children(el)) {
     if (isElement(child) ? visible(child) : isText(child) && textHasBox(child)) return true;
@@ -38,4 +38,4 @@ const inertness = (open) => {
 };
 
 const disabledAround = () => climb((up) => truthy(up, 'aria-disabled'));
-const disabled = (el, around = disabledAround()) => matches(el, ':disabled') || Boolean(around(el));
+const disabled = (el, around = pass?.disabled ?? disabledAround()) => matches(el, ':disabled') || Boolean(around(el));
