@@ -42,7 +42,10 @@ async function request(method, path, body, headers = {}) {
   const init = { method, headers: { ...headers }, cache: "no-store", credentials: "same-origin", redirect: "error" };
   const half = await key();
   if (half) init.headers["X-Console-Key"] = half;
-  if (body !== undefined) {
+  if (body instanceof Blob) {
+    init.headers["Content-Type"] = "application/octet-stream";
+    init.body = body;
+  } else if (body !== undefined) {
     init.headers["Content-Type"] = "application/json";
     init.body = JSON.stringify(body);
   }
@@ -66,6 +69,7 @@ async function ask(method, path, body, headers) {
   return answer.status === 204 ? undefined : answer.json();
 }
 
+export const bytes = async (path) => (await request("GET", path)).arrayBuffer();
 export const get = (path) => ask("GET", path);
 export const post = (path, body, headers) => ask("POST", path, body, headers);
 export const remove = (path) => ask("DELETE", path);

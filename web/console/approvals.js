@@ -1,8 +1,9 @@
 // The page on which the owner decides. Our own words come first; what the
 // website or the agent wrote is quoted and says whose it is (VIEW-01 to VIEW-04).
 import { get, post } from "./api.js";
-import { announce, busy, dialog, el, empty, head } from "./dom.js";
-import { approvalState, host, left } from "./words.js";
+import { announce, busy, chip, dialog, el, empty, head } from "./dom.js";
+import { surroundings, thumbnail } from "./images.js";
+import { approvalState, consequence, host, imageWords, left } from "./words.js";
 
 export const title = "Approvals";
 
@@ -21,6 +22,7 @@ export function page(main, target) {
   async function refresh() {
     const open = await waiting();
     for (const a of open) {
+      cards.get(a.id)?.illustrate();
       if (cards.has(a.id)) continue;
       const card = new Card(a, !first);
       cards.set(a.id, card);
@@ -63,9 +65,30 @@ class Card {
     this.node = el("li", { class: arrived ? "card fresh" : "card", "data-approval": approval.id },
       el("div", { class: "row between" }, el("span", { class: "soft small" }, "An agent asks to"), this.clock),
       el("h2", { tabindex: "-1" }, approval.summary),
-      quoted(v), typed(v), this.actions);
+      means(v), quoted(v), typed(v), this.actions);
     this.tick();
+    this.looks = 0;
+    if (approval.status === "pending") {
+      this.illustrate();
+      this.showImage();
+    }
     if (arrived) announce(`An agent asks: ${approval.summary}`);
+  }
+
+  // illustrate puts the picture before the buttons, once there is one; it may
+  // come a moment after the question.
+  async illustrate() {
+    if (this.pictured || this.looks++ >= 3) return;
+    this.pictured = true;
+    const picture = await surroundings(this.approval.id);
+    if (picture) this.node.querySelector(".quote").after(picture);
+    this.pictured = Boolean(picture);
+  }
+
+  async showImage() {
+    const { image } = this.approval.view;
+    const shown = image && await thumbnail(this.approval.session_id, image);
+    if (shown) this.node.querySelector(".image")?.append(shown);
   }
 
   tick() {
@@ -118,6 +141,12 @@ class Card {
   }
 }
 
+// means says what the action may lead to, in our words.
+function means(v) {
+  const [words, tone] = consequence(v.consequence) ?? [];
+  return words && el("div", { class: "row" }, chip(words, tone));
+}
+
 // quoted shows what the website says of the place, visibly as its words.
 function quoted(v) {
   if (!v.described) {
@@ -144,6 +173,10 @@ function typed(v) {
       v.text !== undefined ? el("p", { class: "typed", tabindex: "0" }, v.text) : el("p", {}, "A value that looks like a secret. It is not shown."),
       v.text !== undefined && v.redacted && el("p", { class: "soft small" }, "Dots stand for what looks like a secret."),
       v.digest && el("p", { class: "soft small" }, `${[...v.text].length} characters; scroll to read all. Digest: `, el("span", { class: "mono" }, v.digest)));
+  }
+  if (v.image) {
+    return el("figure", { class: "quote image" }, el("figcaption", {}, "The agent would upload your image"),
+      el("p", {}, imageWords(v.image)), el("p", { class: "soft small" }, "The website may take it as soon as it is chosen."));
   }
   if (v.key) return el("p", {}, "Key: ", el("strong", {}, v.key));
   if (v.scroll_delta_y) return el("p", {}, `Distance: ${v.scroll_delta_y} pixels`);

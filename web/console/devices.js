@@ -1,7 +1,7 @@
 // Agents at work, and the devices that may speak for the owner.
 import { get, post, remove } from "./api.js";
 import { busy, chip, confirm, dialog, el, empty, facts, head, notice, replace } from "./dom.js";
-import { ago, host } from "./words.js";
+import { ago, host, imageWords } from "./words.js";
 
 export const title = "Devices";
 
@@ -16,19 +16,21 @@ export function page(main) {
 
   async function refresh() {
     const [{ sessions }, { devices: all }] = await Promise.all([get("/v1/agent-sessions"), get("/v1/devices")]);
+    const images = new Map(await Promise.all(sessions.map(async (s) => [s.id, (await get(`/v1/agent-sessions/${s.id}/images`)).images])));
     const names = new Map(all.filter((d) => d.session_id).map((d) => [d.session_id, d]));
-    replace(agents, sessions.length ? sessions.map((s) => agent(s, names.get(s.id), refresh)) : empty("No agent is connected", "An agent gets one profile, or a browser with no sign-in."));
+    replace(agents, sessions.length ? sessions.map((s) => agent(s, names.get(s.id), images.get(s.id), refresh)) : empty("No agent is connected", "An agent gets one profile, or a browser with no sign-in."));
     replace(devices, all.filter((d) => d.role === "owner" && !d.revoked_at).map((d) => device(d, refresh)));
   }
   return { refresh, leave() {} };
 }
 
-function agent(s, d, refresh) {
+function agent(s, d, images, refresh) {
   const name = d?.name ?? "agent";
   return el("li", { class: "card" },
     el("div", { class: "row between" }, el("strong", {}, name), chip(s.profile_id ? "Profile" : "No sign-in", s.profile_id ? "good" : "")),
     facts([["Websites", s.allowed_origins.map(host).join(", ")], ["Started", ago(s.created_at)], ["Last seen", d?.last_seen_at && ago(d.last_seen_at)]]),
-    el("div", { class: "row actions" }, el("button", {
+    images.length > 0 && el("ul", { class: "images" }, images.map((i) => image(s, i, refresh))),
+    el("div", { class: "row actions" }, attach(s, name, refresh), el("button", {
       type: "button", class: "danger", "aria-label": `End ${name}`, "data-key": `end ${s.id}`,
       onclick: () => confirm(`End the session of ${name}?`, "Its browser is closed, what it asked for is withdrawn, and its credential stops working.", "End session", async () => {
         await remove(`/v1/agent-sessions/${s.id}`);
@@ -36,6 +38,29 @@ function agent(s, d, refresh) {
         await refresh();
       }),
     }, "End session")));
+}
+
+// image is one that the agent may ask to upload, by its id.
+function image(s, i, refresh) {
+  const go = el("button", {
+    type: "button", class: "quiet", "aria-label": `Remove image ${i.id}`, "data-key": `remove ${i.id}`,
+    onclick: () => busy(go, async () => {
+      await remove(`/v1/agent-sessions/${s.id}/images/${i.id}`);
+      await refresh();
+    }),
+  }, "Remove");
+  return el("li", { class: "row between" }, el("span", {}, imageWords(i), " ", el("code", { class: "mono" }, i.id)), go);
+}
+
+function attach(s, name, refresh) {
+  const file = el("input", { type: "file", accept: "image/png,image/jpeg,image/webp", hidden: true, "aria-label": `An image for ${name}` });
+  const go = el("button", { type: "button", "aria-label": `Attach an image for ${name}`, "data-key": `attach ${s.id}`, onclick: () => file.click() }, "Attach an image");
+  file.addEventListener("change", () => busy(go, async () => {
+    await post(`/v1/agent-sessions/${s.id}/images`, file.files[0]);
+    notice("Attached. Tell the agent the id beside the image.");
+    await refresh();
+  }));
+  return [go, file];
 }
 
 function device(d, refresh) {

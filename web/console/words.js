@@ -38,6 +38,8 @@ const kinds = {
   "browser.authentication.ended": "Sign-in ended",
   "session.started": "Agent session started",
   "session.ended": "Agent session ended",
+  "image.attached": "Image attached to a session",
+  "image.removed": "Image removed from a session",
   "approval.requested": "Agent asked for approval",
   "approval.resolved": "Approval answered",
   "tool.call.authorized": "Call let through",
@@ -54,7 +56,7 @@ const kinds = {
 
 export const auditKind = (kind) => kinds[kind] ?? kind;
 
-const tools = { "browser.navigate": "open a page", "browser.observe": "read the page", "browser.act": "act on the page" };
+const tools = { "browser.navigate": "open a page", "browser.observe": "read the page", "browser.act": "act on the page", "browser.upload": "upload an image" };
 
 export const toolWord = (tool) => tools[tool] ?? tool;
 
@@ -66,6 +68,31 @@ export function detailWord(detail) {
   if (ids.test(detail)) return detail.slice(0, 8);
   return profileStates[detail]?.[0].toLowerCase() ?? detail.replaceAll("_", " ");
 }
+
+const consequences = {
+  payment: ["May pay money", "bad"],
+  purchase: ["May buy or order something", "bad"],
+  authentication_change: ["May change how you sign in", "bad"],
+  account_recovery: ["May reset the access to your account", "bad"],
+  security_change: ["May change your account or its security", "warn"],
+  permission_change: ["May change who may do what", "bad"],
+  legal_acceptance: ["May accept terms in your name", "bad"],
+  publication: ["May send or publish something", "warn"],
+  destructive: ["May delete or cancel something", "bad"],
+  file_transfer: ["May transfer a file", "warn"],
+};
+
+// consequence is what an action may lead to, by its words; undefined when they
+// say nothing.
+export const consequence = (name) => consequences[name];
+
+const units = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+
+export const size = (n) => (n < 1e6 ? `${units.format(n / 1e3)} kB` : `${units.format(n / 1e6)} MB`);
+
+const imageTypes = { "image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WebP" };
+
+export const imageWords = (i) => `${imageTypes[i.type] ?? i.type}, ${i.width} × ${i.height}, ${size(i.size)}`;
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const date = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });

@@ -66,7 +66,7 @@ func (p *Page) capture(ctx context.Context, what plan) (observe.Document, error)
 		return observe.Document{}, fault.New(fault.PageChanged, "The page was replaced while it was read. Observe again.").Retry()
 	}
 	p.revision, p.reading, p.view, p.cost = revision, next, shown, seen.page.Cost
-	d.Notices, p.notices, p.asked = p.notices, nil, map[string]string{}
+	d.Notices, p.notices, p.asked, p.dialogs = p.notices, nil, map[string]string{}, 0
 	return d, nil
 }
 
@@ -257,13 +257,17 @@ func refNumber(ref, revision string) (int, bool) {
 	return n, ok && revision != "" && err == nil && n >= 0 && strconv.Itoa(n) == rest
 }
 
-// notice keeps what the browser stopped for the next observation. It needs
-// p.mu.
+// notice keeps what the browser stopped for the next observation, each thing
+// once. It needs p.mu.
 func (p *Page) notice(kind, text string) {
+	n := observe.Notice{Kind: kind, Text: clipNotice(text)}
+	if slices.Contains(p.notices, n) {
+		return
+	}
 	if len(p.notices) == observe.MaxNotices {
 		p.notices = p.notices[1:]
 	}
-	p.notices = append(p.notices, observe.Notice{Kind: kind, Text: clipNotice(text)})
+	p.notices = append(p.notices, n)
 }
 
 // clipNotice is a text within the bound of a notice.

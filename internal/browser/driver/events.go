@@ -60,6 +60,8 @@ func (p *Page) onPageEvent(e cdp.Event) {
 		p.mu.Unlock()
 	case page.JavascriptDialogOpening.Method:
 		on(p, e, p.onDialog)
+	case page.WindowOpen.Method:
+		on(p, e, p.onWindowOpen)
 	case page.FileChooserOpened.Method:
 		on(p, e, p.onChooser)
 	case page.ScreencastFrame.Method:
@@ -132,20 +134,6 @@ func (p *Page) onNavigated(v page.EventFrameNavigated) {
 			p.visited["https://"+u.Host] = true
 		}
 	})
-}
-
-// onDialog dismisses every dialog at once and accepts none (NAVC-01).
-func (p *Page) onDialog(v page.EventJavascriptDialogOpening) {
-	cdp.Send(p.session, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: false})
-	p.log.Debug("dialog dismissed", "type", string(v.Type))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.notice(string(v.Type), v.Message)
-	if v.Type != page.DialogTypeBeforeunload {
-		return
-	}
-	p.nav.requested, p.nav.pending, p.nav.kept = false, false, true
-	p.notify()
 }
 
 // maxTracked bounds the requests that are followed; SETL-05 says what happens

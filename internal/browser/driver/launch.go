@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/ident"
 	"github.com/chaperone-agents/chaperone/internal/browser/cdp"
 )
 
@@ -37,7 +38,7 @@ func Launch(ctx context.Context, c Config) (*Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, launchBound)
 	defer cancel()
 	p := &Page{
-		config: c, log: c.Log, atRest: witness.rests, lock: make(chan struct{}, 1), changed: make(chan struct{}), done: make(chan struct{}),
+		config: c, proof: "https://" + ident.Hex(16) + ".invalid/", log: c.Log, atRest: witness.rests, lock: make(chan struct{}, 1), changed: make(chan struct{}), done: make(chan struct{}),
 		attached: make(chan target.EventAttachedToTarget, 1), inner: map[string]*cdp.Session{}, frames: map[string]bool{}, popups: map[string]bool{}, asked: map[string]string{}, visited: map[string]bool{},
 	}
 	if err := p.start(ctx); err != nil {
@@ -50,7 +51,7 @@ func Launch(ctx context.Context, c Config) (*Page, error) {
 
 func (p *Page) start(ctx context.Context) error {
 	c := p.config
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(p.proof); err != nil {
 		return err
 	}
 	display := ""
@@ -155,7 +156,10 @@ func (p *Page) setUp(ctx context.Context) error {
 		}
 	}
 	var one bool
-	return p.ask(ctx, "ready", struct{}{}, &one) // the renderer exists and the kit works
+	if err := p.ask(ctx, "ready", struct{}{}, &one); err != nil { // the renderer exists and the kit works
+		return err
+	}
+	return p.prove(ctx)
 }
 
 func wait[R any](ctx context.Context, w cdp.Wait[R]) func() error {

@@ -58,8 +58,10 @@ type Page struct {
 	frames   map[string]bool
 	popups   map[string]bool
 	notices  []observe.Notice  // since the newest observation
+	dialogs  int               // since then
 	asked    map[string]string // addresses that popups asked for since, by frame id
 	blocked  int               // popups so far
+	proof    string            // what prove asks for, until it is answered
 	offline  bool              // every document is empty and nothing is sent (restoring)
 	doc      document
 	nav      navigation

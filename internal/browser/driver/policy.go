@@ -64,16 +64,18 @@ func (p *Page) onAttached(v target.EventAttachedToTarget) {
 		p.attached <- v
 		return
 	}
-	go p.onExtra(v, id)
+	go p.onExtra(p.conn.Session(string(v.SessionID)), v, id) // looked up now: it may be gone soon
 }
+
+// popupBound is how long a popup may take to be gone.
+const popupBound = 5 * time.Second
 
 // onExtra ends a popup: its requests fail by the rule in decide, then it runs
 // on (a page closed while it waits for a debugger freezes its opener), then it
-// is closed. If it does not close, the browser ends (POP-06).
-func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+// is closed. If it is not seen to be gone in time, the browser ends (POP-06).
+func (p *Page) onExtra(s *cdp.Session, v target.EventAttachedToTarget, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), popupBound)
 	defer cancel()
-	s := p.conn.Session(string(v.SessionID))
 	p.created()
 	p.mu.Lock()
 	clerk := id == p.clerkID
@@ -93,15 +95,12 @@ func (p *Page) onExtra(v target.EventAttachedToTarget, id string) {
 	if clerk {
 		return
 	}
-	p.log.Info("popup closed")
-	if _, err := cdp.Call(ctx, p.root, target.CloseTarget, target.CloseTargetParams{TargetID: v.TargetInfo.TargetID}); err != nil {
-		select {
-		case <-s.Done(): // it closed itself
-			return
-		case <-p.conn.Done():
-			return
-		default:
-		}
+	_, err := cdp.Call(ctx, p.root, target.CloseTarget, target.CloseTargetParams{TargetID: v.TargetInfo.TargetID})
+	select {
+	case <-s.Done(): // by us, or by itself
+		p.log.Info("popup closed")
+	case <-p.conn.Done():
+	case <-ctx.Done():
 		p.log.Error("popup did not close; ending the browser", "error", err)
 		_ = p.conn.Close()
 	}
@@ -161,7 +160,9 @@ const (
 
 func (p *Page) answer(v fetch.EventRequestPaused) {
 	var verdict verdict
-	if v.ResponseStatusCode != 0 || v.ResponseErrorReason != "" {
+	if p.proves(v) {
+		verdict = send
+	} else if v.ResponseStatusCode != 0 || v.ResponseErrorReason != "" {
 		verdict = p.judgeResponse(v)
 		if verdict == send {
 			cdp.Send(p.root, fetch.ContinueResponse, fetch.ContinueResponseParams{RequestID: v.RequestID})
@@ -253,18 +254,24 @@ func (p *Page) popupAsks(frame, address string) {
 			return
 		}
 	}
+	p.notice("popup", address)
 }
 
-// judgeResponse decides about the answer to a document request. A main frame
-// that gets no page keeps the one it has.
+// judgeResponse decides about the answer to a document request: it must carry
+// our policy (POP-03), and a main frame that gets no page keeps the one it has.
 func (p *Page) judgeResponse(v fetch.EventRequestPaused) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.notify()
-	if string(v.FrameID) != p.mainID {
-		return send
+	ours := v.ResponseErrorReason != "" || sandboxed(v.ResponseHeaders)
+	if !ours {
+		p.log.Warn("document without the document policy")
 	}
 	switch {
+	case string(v.FrameID) != p.mainID && ours:
+		return send
+	case string(v.FrameID) != p.mainID:
+		return deny
 	case v.ResponseErrorReason != "":
 		p.nav.end(func(n *navigation) { n.failed = true })
 		return deny
@@ -274,6 +281,9 @@ func (p *Page) judgeResponse(v fetch.EventRequestPaused) verdict {
 	case attachment(v.ResponseHeaders):
 		p.nav.end(func(n *navigation) { n.download = true })
 		p.notice("download", v.Request.URL)
+		return deny
+	case !ours:
+		p.nav.end(func(n *navigation) { n.failed = true })
 		return deny
 	}
 	return send

@@ -14,10 +14,11 @@ import (
 
 // features are off in one list, because a second switch would replace the
 // first. The reasons: requests to the vendor, copies of a page that no
-// request shows (back/forward cache, prerendering), spare processes.
+// request shows (back/forward cache, prerendering), spare processes, and that
+// some builds would not load the rules of transport.go.
 var features = []string{
 	"AimEnabled", "AutofillServerCommunication", "BackForwardCache", "CertificateTransparencyComponentUpdater",
-	"DestroyProfileOnBrowserClose", "DialMediaRouteProvider", "GlobalMediaControls", "InterestFeedContentSuggestions",
+	"DestroyProfileOnBrowserClose", "DialMediaRouteProvider", "DisableDisableExtensionsExceptCommandLineSwitch", "GlobalMediaControls", "InterestFeedContentSuggestions",
 	"LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationGuideModelDownloading", "OptimizationHints",
 	"OptimizationHintsFetching", "OptimizationTargetPrediction", "PaintHolding", "PreconnectToSearch",
 	"PreloadTopChromeWebUI", "Prerender2", "SegmentationPlatform", "SpareRendererForSitePerProcess", "Translate",
@@ -33,7 +34,7 @@ func (c Config) switches() ([]string, error) {
 		"--window-size=1280,800",
 		"--no-first-run", "--no-default-browser-check", "--no-pings",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
-		"--disable-extensions", "--disable-component-extensions-with-background-pages", "--disable-domain-reliability",
+		"--disable-extensions-except=" + c.rulesDir(), "--disable-component-extensions-with-background-pages", "--disable-domain-reliability",
 		"--disable-client-side-phishing-detection", "--disable-breakpad", "--disable-quic",
 		"--disable-search-engine-choice-screen", "--disable-background-timer-throttling",
 		"--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
@@ -97,11 +98,12 @@ func preferences() ([]byte, error) {
 		"profile":                       map[string]any{"default_content_setting_values": deny, "password_manager_enabled": false},
 		"enable_do_not_track":           false,
 		"custom_handlers":               map[string]any{"enabled": false},
+		"printing":                      map[string]any{"enabled": false}, // its window would hold up the page for good
 	})
 }
 
 // prepare fills Home with what the browser needs before it starts.
-func (c Config) prepare() error {
+func (c Config) prepare(proof string) error {
 	for _, dir := range []string{"profile", "profile/Default", "tmp", "config", "cache"} {
 		if err := os.Mkdir(filepath.Join(c.Home, dir), 0o700); err != nil {
 			return err
@@ -112,6 +114,9 @@ func (c Config) prepare() error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(c.Home, "profile", "Default", "Preferences"), prefs, 0o600); err != nil {
+		return err
+	}
+	if err := c.writeRules(proof); err != nil {
 		return err
 	}
 	if c.TrustedCA == nil || c.PolicyDir == "" {
@@ -129,7 +134,7 @@ func (c Config) prepare() error {
 }
 
 // made lists what prepare and the programs make in Home; Close removes it.
-var made = []string{uploadDir, "profile", "tmp", "config", "cache", "xauthority", ".pki", ".local", ".config", ".cache"}
+var made = []string{uploadDir, "profile", "rules", "tmp", "config", "cache", "xauthority", ".pki", ".local", ".config", ".cache"}
 
 // environment is all that the browser inherits (EPH-01).
 func (c Config) environment(display string) []string {

@@ -191,6 +191,7 @@ func (p *Page) onInner(v target.EventAttachedToTarget) {
 	p.mu.Unlock()
 	go s.Serve(p.onInnerEvent)
 	zero, yes := int64(0), true
+	cdp.Send(s, page.Enable, page.EnableParams{})
 	cdp.Send(s, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: &yes})
 	cdp.Send(s, target.SetAutoAttach, innerFrames())
 	cdp.Send(s, inspector.Enable, protocdp.Empty{})
@@ -210,6 +211,8 @@ func (p *Page) onInnerEvent(e cdp.Event) {
 		on(p, e, p.onInner)
 	case target.DetachedFromTarget.Method:
 		on(p, e, p.onInnerGone)
+	case page.WindowOpen.Method:
+		on(p, e, p.onWindowOpen)
 	case network.RequestWillBeSent.Method, network.ResponseReceived.Method, network.LoadingFinished.Method, network.LoadingFailed.Method:
 		p.onNetworkEvent(e)
 	}

@@ -23,8 +23,8 @@ const (
 	SessionEnded       Kind = "session.ended"
 	ApprovalRequested  Kind = "approval.requested"
 	ApprovalResolved   Kind = "approval.resolved" // detail: approved, denied, expired
-	ImageAttached      Kind = "image.attached" // to a session; the subject is the image
-	ImageRemoved       Kind = "image.removed"  // by the owner, its time, or the end of its session
+	ImageAttached      Kind = "image.attached"    // to a session; the subject is the image
+	ImageRemoved       Kind = "image.removed"     // by the owner, its time, or the end of its session
 	CallAuthorized     Kind = "tool.call.authorized"
 	CallDenied         Kind = "tool.call.denied"
 	CallCompleted      Kind = "tool.call.completed"
