@@ -49,7 +49,7 @@ type Site interface {
 	Opened(url string) int
 }
 
-// Open starts a fresh page on a fresh site. The origins are those the main
+// Open starts a fresh page on a fresh site. ctx bounds the start only. The origins are those the main
 // frame may visit; other hosts of the site exist, too.
 type Open func(ctx context.Context, origins site.Origins) (browser.Page, Site, error)
 
@@ -61,14 +61,41 @@ type T interface {
 	Context() context.Context
 }
 
-// Run holds the pages that open makes to the contract.
+// fresh are the cases that need a page of their own.
+var fresh = map[string]bool{
+	"CAP-03 a session goes from one browser to the next": true,
+	"READY-01 evidence follows the page":                 true,
+	"REL-02 after the end nothing is done":               true,
+}
+
+// Run holds the pages that open makes to the contract. Cases that do not need a
+// fresh page share one, because starting a browser is most of what a case
+// costs; after a case that failed they get another.
 func Run(t *testing.T, open Open) {
+	shared := func() *env {
+		e := begin(t, open)
+		t.Cleanup(e.done)
+		return e
+	}
+	var kept *env
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) { c.run(begin(t, open)) })
+		t.Run(c.name, func(t *testing.T) {
+			if fresh[c.name] {
+				c.run(begin(t, open))
+				return
+			}
+			if kept == nil {
+				kept = shared()
+			}
+			c.run(kept.lend(t))
+		})
+		if t.Failed() {
+			kept = nil
+		}
 	}
 }
 
-// Failures runs the contract and returns the names of the cases that failed.
+// Failures runs the contract, each case with a fresh page, and returns the names of the cases that failed.
 // It exists to show that broken pages are caught.
 func Failures(ctx context.Context, open Open) []string {
 	var failed []string

@@ -30,7 +30,13 @@ type env struct {
 	page    browser.Page
 	site    Site
 	origins site.Origins
-	open    Open
+	lent    bool // the page is for other cases, too
+	before  int  // effects of other cases
+}
+
+// lend is a case with the page of this one.
+func (e *env) lend(t T) *env {
+	return &env{T: t, page: e.page, site: e.site, origins: e.origins, lent: true, before: len(e.site.Effects(0))}
 }
 
 func begin(t T, open Open) *env {
@@ -39,7 +45,7 @@ func begin(t T, open Open) *env {
 	if err != nil {
 		t.Fatalf("origins: %v", err)
 	}
-	e := &env{T: t, origins: origins, open: open}
+	e := &env{T: t, origins: origins}
 	if e.page, e.site, err = open(t.Context(), origins); err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -53,9 +59,12 @@ func begin(t T, open Open) *env {
 	return e
 }
 
-// done closes the page; every case ends with it.
+// done closes a page that is the case's own; every case ends with it.
 func (e *env) done() {
 	e.Helper()
+	if e.lent {
+		return
+	}
 	if err := e.page.Close(); err != nil {
 		e.Errorf("close: %v", err)
 	}
@@ -109,7 +118,7 @@ func (e *env) refused(err error, code fault.Code) {
 
 func (e *env) effects(want ...Effect) {
 	e.Helper()
-	if got := e.site.Effects(len(want)); !slices.Equal(got, want) {
+	if got := e.site.Effects(e.before + len(want)); !slices.Equal(got[min(e.before, len(got)):], want) {
 		e.Errorf("the site saw %v, want %v", got, want)
 	}
 }
@@ -356,7 +365,7 @@ var cases = []struct {
 }
 
 // patience is how long a page may take for what it must do by itself.
-const patience = 5 * time.Second
+const patience = 20 * time.Second
 
 // receive takes one picture.
 func receive(frames <-chan browser.Frame) (browser.Frame, bool) {

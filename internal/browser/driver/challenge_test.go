@@ -33,6 +33,7 @@ var notAsking = []string{
 }
 
 func TestChallenge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *driver.Config) { c.Challenges = true })
 	for i, body := range asking {
 		b.Page(fmt.Sprintf("%s/asking%d", host, i), body)
@@ -90,6 +91,7 @@ func TestChallenge(t *testing.T) {
 
 // A browser without a profile reads sign-in pages as any other.
 func TestNoChallenge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	d := b.open(t, "/asking", strings.Join(asking[:3], ""))
 	if len(d.Elements) != 3 || d.Interruption != "" {

@@ -14,6 +14,7 @@ import (
 
 // 1.9.0: what takes a click or the focus is listed, once.
 func TestControls(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	const icon = `<svg width=20 height=20 class="icon icon-trash"><path d="M0 0h20v20H0z"/></svg>`
 	for i, c := range []struct{ what, body, want string }{
@@ -50,6 +51,7 @@ func TestControls(t *testing.T) {
 
 // The contract before 1.9.0 keeps its candidates.
 func TestSpecifiedCandidates(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, func(c *driver.Config) { c.Specified = true })
 	d := b.open(t, "/spec", `<main role=main><div style="cursor:pointer">No</div><summary>No</summary><div tabindex=0>No</div><a>A</a><button>B</button><iframe srcdoc="<button>No</button>"></iframe></main>`)
 	if got := names(d); !slices.Equal(got, []string{"main ", "link A", "button B"}) || len(d.Frames) != 0 {
@@ -59,6 +61,7 @@ func TestSpecifiedCandidates(t *testing.T) {
 
 // EXP-05 to EXP-12: windows.
 func TestWindows(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	all := func(t *testing.T, d observe.Document, next func(observe.Document) observe.Query) []string {
 		var out []string
@@ -109,12 +112,12 @@ func TestWindows(t *testing.T) {
 	})
 	t.Run("frames continue where the window ended", func(t *testing.T) {
 		b.Page(host+"/long-frame", strings.ReplaceAll(many, "5000", "600"))
-		d := b.open(t, "/framed", `<button>Before</button><iframe title=F src=/long-frame></iframe><button>After</button>`)
+		d := b.showing(t, b.open(t, "/framed", `<button>Before</button><iframe title=F src=/long-frame></iframe><button>After</button>`), "L0")
 		want := append(append([]string{"button Before"}, links[:600]...), "button After")
 		if got := all(t, d, byCursor); !slices.Equal(got, want) {
 			t.Errorf("%d: %q … %q", len(got), got[:3], got[len(got)-3:])
 		}
-		d = b.open(t, "/framed-after", `<button>Before</button><iframe title=F src=/long-frame></iframe><button>After</button>`)
+		d = b.showing(t, b.open(t, "/framed-after", `<button>Before</button><iframe title=F src=/long-frame></iframe><button>After</button>`), "L0")
 		if got := all(t, d, byRef); !slices.Equal(got, want) {
 			t.Errorf("after: %d", len(got))
 		}

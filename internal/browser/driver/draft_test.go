@@ -10,6 +10,7 @@ import (
 )
 
 func TestDraft(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	const text = "Dear all,\nyours  truly"
 	editor := `<main>Post <div contenteditable role=textbox aria-label=Editor style="white-space:pre-wrap;min-height:20px"><b>old</b></div></main><section>Aside</section><input aria-label=Plain>`

@@ -55,6 +55,7 @@ func (b *bench) extract(t testing.TB, d observe.Document, q observe.ExtractQuery
 }
 
 func TestExtraction(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("EXTR-02 EXTR-06 EXTR-08 EXTR-09 tables", func(t *testing.T) {
 		d := b.open(t, "/table", `<table hidden><tr><td>hidden</table><table><caption>Stock <b hidden>x</b></caption><thead><tr><th>Name<th>Count<th>Price<th>Open</thead>
@@ -161,6 +162,7 @@ func TestExtraction(t *testing.T) {
 }
 
 func TestArticles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	stamp := func(href string) string { return `<a href="` + href + `"><time>1h</time></a>` }
 	d := b.open(t, "/feed", `<main style="display:none"><article>H</article></main><main aria-label=Feed>

@@ -39,6 +39,7 @@ func (b *bench) settled(t *testing.T) {
 
 // CLK-01, CLK-03: a click reaches the control that was approved, or nothing.
 func TestClicksReachTheirControl(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	for _, h := range []string{"login.example", "other.example"} {
 		b.Handle(h+"/effect", func(http.ResponseWriter, *http.Request) {})
@@ -109,7 +110,7 @@ func TestClicksReachTheirControl(t *testing.T) {
 	t.Run("DENY-04 nothing of a frame off the origins, by any kind of act", func(t *testing.T) {
 		b.Page("other.example/form", `<body onclick="fetch('/effect?click')" oninput="fetch('/effect?input')" onkeydown="fetch('/effect?key')" onscroll="fetch('/effect?scroll')"><button>Push</button><input aria-label=Words><input type=date aria-label=Day>
 			<select aria-label=Pick><option>A<option>B</select><input type=checkbox aria-label=Tick><div style="height:3000px"></div><script>onscroll=()=>fetch('/effect?scroll')</script>`)
-		d := b.open(t, "/outer", `<iframe width=600 height=300 src="https://other.example/form"></iframe>`)
+		d := b.showing(t, b.open(t, "/outer", `<iframe width=600 height=300 src="https://other.example/form"></iframe>`), "Push", "Words", "Day", "Pick", "Tick")
 		for _, c := range []struct {
 			kind        action.Kind
 			name, value string
@@ -128,6 +129,7 @@ func TestClicksReachTheirControl(t *testing.T) {
 
 // OBS-01, CAP-06: whatever the owner was shown must still be so.
 func TestActsOnlyOnWhatWasShown(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	for _, c := range []struct{ name, path, body, change string }{
 		{"address", "was-url", `<button onclick="say('harm')">Go</button>`, `history.pushState(0, '', '?other')`},
@@ -160,6 +162,7 @@ func TestActsOnlyOnWhatWasShown(t *testing.T) {
 
 // DENY-03, CLK-03: what a page does when a field gets the focus.
 func TestFocusChangesNothingUnseen(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("a field that becomes a password field gets nothing", func(t *testing.T) {
 		const mask = ` onfocus="this.type='password'" oninput="say('leak')" onchange="say('leak')" onkeydown="say('leak')"`

@@ -140,6 +140,7 @@ func TestLife(t *testing.T) {
 // CAP-03, PROF: a session survives into another browser, HttpOnly, host-only,
 // partitioned and stored parts included, without a request.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.Handle(host+"/in", func(w http.ResponseWriter, _ *http.Request) {
 		for _, c := range []string{
@@ -216,6 +217,7 @@ func TestSession(t *testing.T) {
 }
 
 func TestCeremonyView(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("READY-01 evidence", func(t *testing.T) {
 		e, err := b.page.Evidence(t.Context())

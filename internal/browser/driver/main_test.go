@@ -10,6 +10,8 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/testkit/chromiumtest"
 )
 
+// Most tests spend their time waiting for a page to come to rest, so those that
+// look at one browser only are parallel: at most GOMAXPROCS of them at a time.
 func TestMain(m *testing.M) { os.Exit(chromiumtest.Main(m)) }
 
 func config(t testing.TB, s *chromiumtest.Site, origins ...string) driver.Config {

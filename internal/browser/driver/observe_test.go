@@ -30,6 +30,7 @@ func names(d observe.Document) []string {
 }
 
 func TestObservation(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("CAP-05 no value of a field leaves the page", func(t *testing.T) {
 		const secret = "sentinel-7f3a"
@@ -143,6 +144,7 @@ func (b *bench) quiet(t *testing.T, path, body string) observe.Document {
 
 // SETL-01 to SETL-06.
 func TestSettling(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.Handle(host+"/late", func(w http.ResponseWriter, r *http.Request) {
 		select {

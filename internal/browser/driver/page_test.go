@@ -109,6 +109,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 }
 
 func TestActs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("CAP-06 a handle never slides to a neighbour", func(t *testing.T) {
 		d := b.open(t, "/slide", say+`<div id=l><button onclick="say('one')">One</button><button onclick="say('two')">Two</button></div>
@@ -258,6 +259,7 @@ func TestActs(t *testing.T) {
 }
 
 func TestPolicy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	b.Handle(host+"/away", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://other.example/landing", http.StatusFound)

@@ -54,6 +54,7 @@ func (b *bench) later(t testing.TB, name, js string) (script string, run func())
 }
 
 func TestRegions(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("REGN-02 REGN-04 FOC-05 kinds in order, without what is entered", func(t *testing.T) {
 		d := b.open(t, "/regions", `<h1>Title</h1><section>Part <input value=S><textarea>S</textarea><b contenteditable>S</b><b hidden>S</b></section><main>Body</main>
@@ -104,6 +105,7 @@ func TestRegions(t *testing.T) {
 }
 
 func TestFocus(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	read := func(q observe.RegionQuery) (observe.Document, error) {
 		return b.page.Observe(t.Context(), observe.Query{Region: &q})

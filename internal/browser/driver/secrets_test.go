@@ -37,6 +37,7 @@ func (l *lockedBuffer) String() string {
 // surface: not in any kind of reading, not after an act, not in an error, not
 // in the log.
 func TestNoSecretOnAnySurface(t *testing.T) {
+	t.Parallel()
 	const s = "planted-9c41e7"
 	var log lockedBuffer
 	b := newBench(t, func(c *driver.Config) {

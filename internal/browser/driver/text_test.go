@@ -12,6 +12,7 @@ import (
 )
 
 func TestText(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	t.Run("TEXT-01 TEXT-03 TEXT-04", func(t *testing.T) {
 		shadow := func(html string) string {
@@ -93,6 +94,7 @@ func TestText(t *testing.T) {
 }
 
 func TestTextContinuation(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, nil)
 	d := b.open(t, "/long", `<p id=o>alpha</p><p>bêta</p><button onclick="o.textContent='ALPHA'">Change</button>`)
 	whole := d.Text

@@ -48,7 +48,7 @@ func (s *contractSite) Opened(url string) int {
 
 func (s *contractSite) Effects(n int) []browsertest.Effect {
 	<-time.After(100 * time.Millisecond) // also what must not come gets a moment to come
-	for deadline := time.Now().Add(5 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		s.mu.Lock()
 		got := slices.Clone(s.effects)
 		s.mu.Unlock()
