@@ -169,7 +169,9 @@ func (h *house) ask(sessionID, profileID, summary string, view approval.View) st
 	p, err := h.owner.Profile(h.t.Context(), ana, profileID)
 	h.must(err)
 	now := time.Now()
-	view.View = approval.ViewID
+	if view.View = approval.ViewID; view.Image != nil {
+		view.View = approval.UploadViewID
+	}
 	a := approval.Approval{
 		Scope: ana.Scope, ID: ident.New(), SessionID: sessionID, ProfileID: profileID, Generation: p.Generation, Tool: action.Act, Digest: ident.Hex(32),
 		Status: approval.Pending, Summary: summary, View: view, CreatedAt: now, ExpiresAt: now.Add(approval.Life),

@@ -313,5 +313,7 @@ func fill(h *house) {
 		ElementText: strings.Repeat("Averyveryverylongwordwithoutanyspace", 5), ElementContext: "Publish this page?",
 	})
 	h.ask(s, a, "Type into a textbox on wiki.example.org/settings", approval.View{Described: true, Kind: "type", PageOrigin: wiki, PagePath: "/settings", ElementRole: "textbox", ElementName: "API key", Redacted: true})
+	i, _ := h.attached(s)
+	h.askUpload(s, a, i)
 	h.ask(s, a, "Press a key in an element that can no longer be described", approval.View{Kind: "press"})
 }
