@@ -93,7 +93,7 @@ func refuses(e *env) {
 	_, err := e.under(e.limit(), e.navigate(settings), action.Click, "Continue")
 	e.refused(err, fault.GrantNotApplicable)
 	e.effects()
-	if n := e.site.Opened(next) + e.site.Opened(other); n != 0 {
+	if n := e.opened(next) + e.opened(other); n != 0 {
 		e.Errorf("%d pages were opened", n)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,14 +33,17 @@ func TestContract(t *testing.T) {
 		}
 		c := config(t, s, origins.Strings()...)
 		p, err := driver.Launch(ctx, c)
-		return p, pages{s}, err
+		return p, pages{s, &sync.Map{}}, err
 	})
 }
 
 // pages draws the contract's site as HTML. Its pages report what reached them
 // to the site, whose record is the independent one. A page that was not put
 // does not answer: its connection is cut.
-type pages struct{ *chromiumtest.Site }
+type pages struct {
+	*chromiumtest.Site
+	bodies *sync.Map // by host and path
+}
 
 func (s pages) Put(address string, d browsertest.Doc) {
 	u, err := url.Parse(address)
@@ -63,7 +68,14 @@ func (s pages) Put(address string, d browsertest.Doc) {
 			fmt.Fprintf(&b, `<input %s %s aria-label="%s" oninput="say('type', this.getAttribute('aria-label'), this.value)">`, kind, off, name)
 		}
 	}
-	s.Page(u.Host+u.Path, b.String())
+	if _, again := s.bodies.Swap(u.Host+u.Path, b.String()); again {
+		return
+	}
+	s.Handle(u.Host+u.Path, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := s.bodies.Load(r.Host + r.URL.Path)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = fmt.Fprint(w, "<!doctype html><meta charset=utf-8>", body)
+	})
 }
 
 func (s pages) Opened(address string) int {
