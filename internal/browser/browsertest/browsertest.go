@@ -31,9 +31,10 @@ type Doc struct {
 }
 
 // Effect is one input that reached a page, as the site saw it: a click on a
-// button, or a text that a field holds.
+// button, a text that a field holds, or a file that one was given, whose value is
+// its SHA-256.
 type Effect struct {
-	Kind  action.Kind // Click or Type
+	Kind  action.Kind // Click, Type or Attach
 	Name  string
 	Value string
 }

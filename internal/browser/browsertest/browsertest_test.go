@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/fault"
+	"github.com/chaperone-agents/chaperone/internal/base/secret"
 	"github.com/chaperone-agents/chaperone/internal/base/site"
 	"github.com/chaperone-agents/chaperone/internal/browser"
 	"github.com/chaperone-agents/chaperone/internal/browser/browsertest"
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/ceremony"
 	"github.com/chaperone-agents/chaperone/internal/rules/consequence"
 	"github.com/chaperone-agents/chaperone/internal/rules/constraint"
@@ -108,6 +110,12 @@ func TestBrokenPagesAreCaught(t *testing.T) {
 			return widened{p, func(c *constraint.Constraint) { c.ExpiresAt = time.Now() }}
 		}},
 		{"keeps its references after a refusal", "CONS-04 a refusal forgets the observation", func(p browser.Page) browser.Page { return &clinging{Page: p} }},
+		{"uploads twice", "UPL-03 UPL-04 an image arrives whole, once", func(p browser.Page) browser.Page { return again{p} }},
+		{"says that it has uploaded", "UPL-03 UPL-04 an image arrives whole, once", func(p browser.Page) browser.Page { return boasts{p} }},
+		{"gives any bytes", "UPL-07 UPL-08 CAP-06 an image that is none, and one for another page, goes nowhere", func(p browser.Page) browser.Page { return unchecked{p} }},
+		{"gives to any revision", "UPL-07 UPL-08 CAP-06 an image that is none, and one for another page, goes nowhere", func(p browser.Page) browser.Page { return &anyPage{Page: p} }},
+		{"observes for a picture", "VIEW-02 a picture disturbs nothing and is of the newest revision", func(p browser.Page) browser.Page { return looks{p} }},
+		{"shows what is old", "VIEW-02 a picture disturbs nothing and is of the newest revision", func(p browser.Page) browser.Page { return &album{Page: p} }},
 		{"has no facts", "FACT-01 FACT-05 facts of every element, without addresses", func(p browser.Page) browser.Page { return factless{p} }},
 		{"does not end", "REL-02 after the end nothing is done", func(p browser.Page) browser.Page { return immortal{p} }},
 		{"streams for ever", "SURF pictures until the end", func(p browser.Page) browser.Page { return endless{p} }},
@@ -352,4 +360,75 @@ func (p *anyText) Observe(ctx context.Context, q observe.Query) (observe.Documen
 		p.last = d.Revision
 	}
 	return d, err
+}
+
+type again struct{ browser.Page }
+
+func (p again) Upload(ctx context.Context, a action.Action, image artifact.Payload) (observe.Document, error) {
+	d, err := p.Page.Upload(ctx, a, image)
+	if err != nil {
+		return d, err
+	}
+	a.Ref, a.ExpectedRevision = d.Revision+a.Ref[len(a.ExpectedRevision):], d.Revision
+	return p.Page.Upload(ctx, a, image)
+}
+
+type boasts struct{ browser.Page }
+
+func (p boasts) Upload(ctx context.Context, _ action.Action, _ artifact.Payload) (observe.Document, error) {
+	return p.Page.Observe(ctx, observe.Query{})
+}
+
+// unchecked makes every payload a good one.
+type unchecked struct{ browser.Page }
+
+func (p unchecked) Upload(ctx context.Context, a action.Action, image artifact.Payload) (observe.Document, error) {
+	if !image.Valid() {
+		image.Data = secret.NewBytes([]byte(onePixel))
+		image.SHA256 = artifact.Sum(image.Data.Reveal())
+	}
+	return p.Page.Upload(ctx, a, image)
+}
+
+const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00\x3a\x7e\x9b\x55"
+
+type anyPage struct {
+	browser.Page
+	newest string
+}
+
+func (p *anyPage) Navigate(ctx context.Context, u site.URL) (observe.Document, error) {
+	d, err := p.Page.Navigate(ctx, u)
+	p.newest = d.Revision
+	return d, err
+}
+
+func (p *anyPage) Upload(ctx context.Context, a action.Action, image artifact.Payload) (observe.Document, error) {
+	a.ExpectedRevision = p.newest
+	return p.Page.Upload(ctx, a, image)
+}
+
+type looks struct{ browser.Page }
+
+func (p looks) Picture(ctx context.Context, revision, ref string) (browser.Picture, error) {
+	shown, err := p.Page.Picture(ctx, revision, ref)
+	if err == nil {
+		_, err = p.Page.Observe(ctx, observe.Query{})
+	}
+	return shown, err
+}
+
+// album shows again what it showed before.
+type album struct {
+	browser.Page
+	last browser.Picture
+}
+
+func (p *album) Picture(ctx context.Context, revision, ref string) (browser.Picture, error) {
+	if p.last.JPEG != nil {
+		return p.last, nil
+	}
+	var err error
+	p.last, err = p.Page.Picture(ctx, revision, ref)
+	return p.last, err
 }

@@ -296,6 +296,9 @@ var cases = []struct {
 	{"CONS-01 what a constraint covers is done", covers},
 	{"CONS-02 what a constraint does not cover is not sent", refuses},
 	{"CONS-04 a refusal forgets the observation", forgets},
+	{"UPL-03 UPL-04 an image arrives whole, once", uploads},
+	{"UPL-07 UPL-08 CAP-06 an image that is none, and one for another page, goes nowhere", keepsImages},
+	{"VIEW-02 a picture disturbs nothing and is of the newest revision", pictures},
 	{"CAP-03 a session goes from one browser to the next", func(e *env) {
 		defer e.done()
 		m := browser.Material{Cookies: []browser.Cookie{

@@ -63,6 +63,8 @@ func (s pages) Put(address string, d browsertest.Doc) {
 			fmt.Fprintf(&b, `<a href="%s">%s</a>`, html.EscapeString(c.Opens), name)
 		case c.Role == "button":
 			fmt.Fprintf(&b, `<button %s onclick="say('click', this.textContent, '')">%s</button>`, off, name)
+		case c.Field == observe.FieldFile:
+			fmt.Fprintf(&b, `<input type=file aria-label="%s" onchange="tell(this)"><script>%s</script>`, name, tellFile)
 		default:
 			kind := map[observe.FieldKind]string{observe.FieldPassword: "type=password", observe.FieldOneTimeCode: "autocomplete=one-time-code"}[c.Field]
 			fmt.Fprintf(&b, `<input %s %s aria-label="%s" oninput="say('type', this.getAttribute('aria-label'), this.value)">`, kind, off, name)
@@ -77,6 +79,10 @@ func (s pages) Put(address string, d browsertest.Doc) {
 		_, _ = fmt.Fprint(w, "<!doctype html><meta charset=utf-8>", body)
 	})
 }
+
+// tellFile reports the checksum of a chosen file.
+const tellFile = `const tell = async (i) => { const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', await i.files[0].arrayBuffer()));
+	say('upload', i.getAttribute('aria-label'), [...sum].map((b) => b.toString(16).padStart(2, '0')).join('')) }`
 
 func (s pages) Opened(address string) int {
 	u, err := url.Parse(address)

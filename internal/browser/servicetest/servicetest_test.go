@@ -14,6 +14,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/browser/fake"
 	"github.com/chaperone-agents/chaperone/internal/browser/servicetest"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
@@ -58,6 +59,11 @@ func TestBrokenServicesAreCaught(t *testing.T) {
 		{"makes a new reference each time", "LIFE-01 provision is idempotent for one scope and one set of origins", func(s *fake.Service, _ *clock) browser.Service { return provisions{s} }},
 		{"drops the constraint", "CONS-01 CONS-04 an act that its grant does not cover keeps its number", func(s *fake.Service, _ *clock) browser.Service { return unlimited{s} }},
 		{"uses up the number of a refusal", "CONS-01 CONS-04 an act that its grant does not cover keeps its number", func(s *fake.Service, _ *clock) browser.Service { return wasteful{s} }},
+		{"uploads again", "UPL-08 SHTTP-02 an image is uploaded once, whole", func(s *fake.Service, _ *clock) browser.Service { return insists{s} }},
+		{"says that it has uploaded", "UPL-08 SHTTP-02 an image is uploaded once, whole", func(s *fake.Service, _ *clock) browser.Service { return boasts{s} }},
+		{"uploads without a permit", "UPL-06 UPL-08 no upload without its image, lease and permit", func(s *fake.Service, _ *clock) browser.Service { return lax{s} }},
+		{"takes another image", "UPL-06 UPL-08 no upload without its image, lease and permit", func(s *fake.Service, _ *clock) browser.Service { return renames{s} }},
+		{"shows any page", "VIEW-02 a picture uses nothing up", func(s *fake.Service, _ *clock) browser.Service { return shows{s} }},
 		{"calls a lost act failed", "REL-01 a browser lost in an act is outcome unknown and is not sealed", func(s *fake.Service, _ *clock) browser.Service { return hopeful{s} }},
 	} {
 		t.Run(b.name, func(t *testing.T) {
@@ -193,4 +199,53 @@ func (s hopeful) Do(ctx context.Context, h lease.Held, p grant.Permit, r action.
 		err = fault.New(fault.ProviderUnavailable, "Try again.").Retry()
 	}
 	return d, err
+}
+
+type insists struct{ *fake.Service }
+
+func (s insists) Upload(ctx context.Context, h lease.Held, p grant.Permit, r action.Request, image artifact.Payload) (observe.Document, error) {
+	d, err := s.Service.Upload(ctx, h, p, r, image)
+	if fault.Is(err, fault.OutcomeUnknown) {
+		if again, e := lease.Hold(h.Ref(), h.Sequence()+1, h.Expires(), time.Time{}); e == nil {
+			return s.Service.Upload(ctx, again, p, r, image)
+		}
+	}
+	return d, err
+}
+
+type boasts struct{ *fake.Service }
+
+func (s boasts) Upload(ctx context.Context, h lease.Held, p grant.Permit, _ action.Request, _ artifact.Payload) (observe.Document, error) {
+	look, err := action.Read(observe.Query{})
+	if err != nil {
+		return observe.Document{}, err
+	}
+	return unpermitted{s.Service}.Do(ctx, h, p, look)
+}
+
+type lax struct{ *fake.Service }
+
+func (s lax) Upload(ctx context.Context, h lease.Held, _ grant.Permit, r action.Request, image artifact.Payload) (observe.Document, error) {
+	p, err := grant.FromPolicy(policy.Decision{Verdict: policy.Allow}, r)
+	if err != nil {
+		return observe.Document{}, err
+	}
+	return s.Service.Upload(ctx, h, p, r, image)
+}
+
+type renames struct{ *fake.Service }
+
+func (s renames) Upload(ctx context.Context, h lease.Held, p grant.Permit, r action.Request, image artifact.Payload) (observe.Document, error) {
+	image.ID = r.Image
+	return s.Service.Upload(ctx, h, p, r, image)
+}
+
+type shows struct{ *fake.Service }
+
+func (s shows) Picture(ctx context.Context, h lease.Held, revision, ref string) (browser.Picture, error) {
+	p, err := s.Service.Picture(ctx, h, revision, ref)
+	if fault.Is(err, fault.PageChanged) {
+		return browser.Picture{JPEG: []byte{0xff, 0xd8, 0xff, 0xd9}, Width: 9, Height: 9}, nil
+	}
+	return p, err
 }

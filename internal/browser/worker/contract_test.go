@@ -63,6 +63,12 @@ const reports = `<script>
 const say = (kind, name, value) => fetch('/effect?' + new URLSearchParams({kind, name, value}), {keepalive: true});
 for (const b of document.querySelectorAll('button')) b.onclick = () => say('click', b.textContent, '');
 for (const i of document.querySelectorAll('input')) {
+  i.onchange = async () => {
+    if (i.type !== 'file') return;
+    const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', await i.files[0].arrayBuffer()));
+    say('upload', i.ariaLabel, [...sum].map((b) => b.toString(16).padStart(2, '0')).join(''));
+  };
+  if (i.type === 'file') continue;
   let soon;
   i.oninput = () => { clearTimeout(soon); soon = setTimeout(() => say('type', i.ariaLabel, i.value), 100); };
 }
