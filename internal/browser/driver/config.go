@@ -3,7 +3,7 @@
 // CAPT-02, CAP-03 to CAP-07), continuation (EXP-01 to EXP-12), readings
 // (TEXT-05, REGN-05, FOC-01 to FOC-04, FOC-07 to FOC-09, EXTR-03, DRAFT-01 to
 // DRAFT-05), settling (SETL-01 to SETL-06), acts (CLK-01 to CLK-03, DENY-01 to
-// DENY-03, REL-02, NAVC-01, SER-01), popups (POP-01), sign-in challenges
+// DENY-03, REL-02, NAVC-01, SER-01), popups and documents (POP-01 to POP-06), sign-in challenges
 // (CHAL-01, CHAL-02) and the launch rules (EPH-01, EPH-02, HEAD-01, HEAD-02).
 // It trusts neither the page nor what the page says of itself, and reaches the
 // network only through the proxy it is given.
