@@ -3,6 +3,7 @@ package sessionapi_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -28,6 +29,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/edge/httpx"
 	"github.com/chaperone-agents/chaperone/internal/edge/sessionapi"
 	"github.com/chaperone-agents/chaperone/internal/rules/action"
+	"github.com/chaperone-agents/chaperone/internal/rules/artifact"
 	"github.com/chaperone-agents/chaperone/internal/rules/grant"
 	"github.com/chaperone-agents/chaperone/internal/rules/lease"
 	"github.com/chaperone-agents/chaperone/internal/rules/policy"
@@ -160,7 +162,24 @@ func provisionBody(id string) string {
 	return `{"profile_id":"` + id + `","tenant_id":"local","principal_id":"ada","allowed_origins":["https://desk.practice.example"]}`
 }
 
-// LHTTP-02 to LHTTP-05, SHTTP-01: what the door turns away, with its status;
+// pixel is the smallest PNG that counts as one.
+const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00\x3a\x7e\x9b\x55"
+
+// uploadBody is the body of an upload of data; its own checksum and name when
+// none are given.
+func uploadBody(ref, data, kind, sum, name string) string {
+	const id = "3f0c1f9e-6a34-4b57-9a52-0d6c0c1f2a3b"
+	if sum == "" {
+		sum = artifact.Sum([]byte(data))
+	}
+	if name == "" {
+		name = id + artifact.Type(kind).Extension()
+	}
+	return `{"lease_ref":"` + ref + `","sequence":1,"action":{"image_id":"` + id + `","expected_revision":"r","ref":"r:1"},"image":{"filename":"` + name +
+		`","media_type":"` + kind + `","sha256":"` + sum + `","data_base64":"` + base64.StdEncoding.EncodeToString([]byte(data)) + `"}}`
+}
+
+// LHTTP-02 to LHTTP-05, SHTTP-01, UPL-08: what the door turns away, with its status;
 // none of it reaches the core.
 func TestDoor(t *testing.T) {
 	r := newRig(t)
@@ -169,6 +188,7 @@ func TestDoor(t *testing.T) {
 	const provision = "/v1/browser-profiles:provision"
 	big := `{"profile_id":"` + strings.Repeat("x", 70<<10) + `"}`
 	ref := strings.Repeat("r", 43)
+	upload := map[string]string{"Idempotency-Key": remote.ActKey(ref, 1)}
 	for _, c := range []struct {
 		name, method, path, body string
 		header                   map[string]string
@@ -201,6 +221,16 @@ func TestDoor(t *testing.T) {
 		{"unknown lease", "POST", "/v1/browser-sessions:observe", `{"lease_ref":"` + ref + `"}`, nil, 409, fault.ProfileUnavailable},
 		{"act without its number", "POST", "/v1/browser-sessions:act", `{"lease_ref":"` + ref + `","sequence":0,"action":{}}`, map[string]string{"Idempotency-Key": remote.ActKey(ref, 0)}, 400, fault.MalformedRequest},
 		{"act that is none", "POST", "/v1/browser-sessions:act", `{"lease_ref":"` + ref + `","sequence":1,"action":{"kind":"rob"}}`, map[string]string{"Idempotency-Key": remote.ActKey(ref, 1)}, 422, fault.ArgumentsInvalid},
+		{"act over 64 KiB", "POST", "/v1/browser-sessions:act", big, nil, 413, fault.PayloadTooLarge},
+		{"picture over 64 KiB", "POST", "/v1/browser-sessions:picture", big, nil, 413, fault.PayloadTooLarge},
+		{"picture of no revision", "POST", "/v1/browser-sessions:picture", `{"lease_ref":"` + ref + `","expected_revision":"","ref":"r:1"}`, nil, 400, fault.MalformedRequest},
+		{"upload over 7 MiB", "POST", "/v1/browser-sessions:upload", `{"lease_ref":"` + strings.Repeat("x", 7<<20) + `"}`, nil, 413, fault.PayloadTooLarge},
+		{"upload of a page", "POST", "/v1/browser-sessions:upload", uploadBody(ref, "<!doctype html>", "image/png", "", ""), upload, 400, fault.MalformedRequest},
+		{"upload of another type", "POST", "/v1/browser-sessions:upload", uploadBody(ref, pixel, "image/webp", "", ""), upload, 400, fault.MalformedRequest},
+		{"upload with another checksum", "POST", "/v1/browser-sessions:upload", uploadBody(ref, pixel, "image/png", artifact.Sum(nil), ""), upload, 400, fault.MalformedRequest},
+		{"upload under another name", "POST", "/v1/browser-sessions:upload", uploadBody(ref, pixel, "image/png", "", "../passwd.png"), upload, 400, fault.MalformedRequest},
+		{"upload without its number", "POST", "/v1/browser-sessions:upload", uploadBody(ref, pixel, "image/png", "", ""), nil, 400, fault.MalformedRequest},
+		{"upload to no lease", "POST", "/v1/browser-sessions:upload", uploadBody(ref, pixel, "image/png", "", ""), upload, 409, fault.ProfileUnavailable},
 		{"file address", "POST", "/v1/browser-sessions:navigate", `{"lease_ref":"` + ref + `","url":"file:///etc/passwd"}`, nil, 400, fault.MalformedRequest},
 	} {
 		t.Run(c.name, func(t *testing.T) {
