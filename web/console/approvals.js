@@ -152,6 +152,9 @@ function quoted(v) {
   if (!v.described) {
     return el("p", { class: "error" }, "Chaperone can no longer describe the element, so this cannot be approved. Only the kind of action is known.");
   }
+  if (v.kind === "navigate") {
+    return el("figure", { class: "quote" }, el("figcaption", {}, "The agent would open"), el("p", {}, host(v.page_origin ?? ""), el("wbr"), v.page_path ?? ""));
+  }
   const rows = [
     [roleLabel(v.element_role), v.element_name],
     ["Text", v.element_text],

@@ -85,6 +85,7 @@ func (b *Broker) ask(ctx context.Context, c caller.Caller, bound binding, r acti
 			if err := expire(tx, c, last, now); err != nil {
 				return err
 			}
+		case last.Status == approval.Used && r.Tool == action.Navigate: // an address may be opened again, if the owner says so again
 		case last.Status == approval.Used:
 			if err := replayed(tx, last); err != nil {
 				return err
@@ -125,7 +126,7 @@ func (b *Broker) ask(ctx context.Context, c caller.Caller, bound binding, r acti
 		})
 		return err
 	})
-	if err == nil && created && asked.Status == approval.Pending {
+	if err == nil && created && asked.Status == approval.Pending && r.Tool.Writes() {
 		b.illustrate(ctx, c, asked.ID, r)
 	}
 	b.Hub.Changed(c.Scope)

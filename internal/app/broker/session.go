@@ -131,6 +131,10 @@ func (s *session) focused(r *action.Request) {
 // describe is what the owner is shown of an act. What cannot be described is
 // not asked about.
 func (s *session) describe(r action.Request, image artifact.Image) (approval.View, string, error) {
+	if r.Tool == action.Navigate {
+		view, summary := approval.DescribeOpen(r.URL)
+		return view, summary, nil
+	}
 	if err := s.fresh(r); err != nil {
 		return approval.View{}, "", err
 	}

@@ -270,6 +270,45 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// Row 61 of the cases: opening an address that names an act takes the owner's
+// word each time, and nothing is requested before.
+func TestAddressesThatNameActs(t *testing.T) {
+	g := newGallery(t, nil)
+	checkout := home + "cart/checkout"
+	g.world.Put(checkout, fake.Doc{Title: "Checkout"})
+	requests := func() (n int) {
+		for _, r := range g.world.Requests() {
+			if r == checkout {
+				n++
+			}
+		}
+		return n
+	}
+	open := func() error {
+		_, err := g.call(action.Navigate, map[string]string{"url": checkout})
+		return err
+	}
+	for round := range 2 {
+		if err := open(); !fault.Is(err, fault.ApprovalPending) || requests() != round {
+			t.Fatalf("round %d: %v after %d requests", round, err, requests())
+		}
+		asked := g.decide(t, approval.ApproveOnce)
+		if asked.View.View != "browser.navigate.v1" || asked.View.Consequence != "payment" || asked.Tool != action.Navigate {
+			t.Errorf("the owner is shown %+v", asked.View)
+		}
+		if err := open(); err != nil || requests() != round+1 {
+			t.Fatalf("round %d: %v after %d requests", round, err, requests())
+		}
+	}
+	if err := open(); !fault.Is(err, fault.ApprovalPending) {
+		t.Fatal(err)
+	}
+	g.decide(t, approval.Deny)
+	if err := open(); !fault.Is(err, fault.ApprovalDenied) || requests() != 2 {
+		t.Errorf("%v after %d requests", err, requests())
+	}
+}
+
 func (g *gallery) openQuestion(t *testing.T) string {
 	t.Helper()
 	var id string

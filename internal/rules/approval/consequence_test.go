@@ -82,6 +82,20 @@ func TestCheckedAndRefused(t *testing.T) {
 	}
 }
 
+// Row 61 of the cases: the owner is told where an address leads, by its path
+// and without its query.
+func TestDescribeOpen(t *testing.T) {
+	u, err := site.ParseURL("https://shop.example.org/cart/checkout?token=abc#x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, summary := DescribeOpen(u)
+	if v != (View{View: "browser.navigate.v1", Described: true, Kind: "navigate", PageOrigin: "https://shop.example.org", PagePath: "/cart/checkout", Consequence: consequence.Payment}) ||
+		summary != "Open shop.example.org/cart/checkout" {
+		t.Errorf("%+v, %q", v, summary)
+	}
+}
+
 // UPL-05: what the owner is shown of an upload, described or not.
 func TestDescribeUpload(t *testing.T) {
 	i := artifact.Image{ID: "3f0c1f9e-6a34-4b57-9a52-0d6c0c1f2a3b", Type: artifact.WebP, Size: 9, Width: 2, Height: 3, SHA256: "ab"}

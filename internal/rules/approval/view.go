@@ -18,6 +18,7 @@ import (
 const (
 	ViewID       = "browser.act.v1"
 	UploadViewID = "browser.upload.v1"
+	OpenViewID   = "browser.navigate.v1"
 )
 
 // View is what the owner is shown of an act. Members that begin with Page or
@@ -56,6 +57,15 @@ type Image struct {
 	Width  int    `json:"width"` // pixels
 	Height int    `json:"height"`
 	SHA256 string `json:"sha256"`
+}
+
+// DescribeOpen makes the view of opening an address that names an act.
+func DescribeOpen(u site.URL) (View, string) {
+	v := View{
+		View: OpenViewID, Described: true, Kind: "navigate", PageOrigin: u.Origin().String(), PagePath: clean(u.Path(), 256),
+		Consequence: consequence.Classify(consequence.Subject{Act: "navigate", Field: observe.FieldNone, Segments: strings.Split(u.Path(), "/")}),
+	}
+	return v, "Open " + clean(u.Host(), 64) + clean(u.Path(), 64)
 }
 
 // DescribeUpload makes the view of an upload of the image into an element of

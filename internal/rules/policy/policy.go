@@ -10,7 +10,7 @@ import (
 )
 
 // Version names the policy that made a decision.
-const Version = "default-1"
+const Version = "default-2"
 
 // Verdict of a decision. The zero Verdict denies.
 type Verdict int
@@ -29,7 +29,7 @@ type Decision struct {
 
 // Decide applies the default policy to a call of a session that is bound to
 // origins: reads on allowed origins and scrolls of 1 to 2000 pixels are
-// allowed, every other act and every upload asks, everything unknown is denied.
+// allowed, every other act, every upload and an address that names an act asks, everything unknown is denied.
 func Decide(r action.Request, origins site.Origins) Decision {
 	switch r.Tool {
 	case action.Observe:
@@ -37,6 +37,9 @@ func Decide(r action.Request, origins site.Origins) Decision {
 	case action.Navigate:
 		if !origins.Has(r.URL.Origin()) {
 			return deny(fault.URLDisallowed, "That origin is not one this session may open. Nothing was requested; stay on the session's origins.")
+		}
+		if namesAct(r.URL) {
+			return Decision{Verdict: Ask}
 		}
 		return Decision{Verdict: Allow}
 	case action.Upload: // UPL-05: one approval each, and no grant
