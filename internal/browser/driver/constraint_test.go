@@ -211,6 +211,48 @@ func TestConstraintIsLive(t *testing.T) {
 	})
 }
 
+// TGC-07, CLS-03: on a page that stays as it is, the orchestrator's judgement
+// of the observation and the worker's of the live page are the same.
+func TestBothJudgeAlike(t *testing.T) {
+	b := newBench(t, nil)
+	b.Page(host+"/lesson/two", `<p>Two</p>`)
+	const page = `<button>Continue</button><button aria-label="Go on" title="Buy now">Go on</button><a href=/lesson/two>Two</a><a href=/other>Away</a><a href=/lesson/two download>Save</a>
+		<form action=/other><button>Odd</button></form><form action=/lesson/two><button type=button>Even</button></form><div role=button tabindex=0>Open <a href=/lesson/settings>x</a></div>
+		<input aria-label=Word><input type=email aria-label=Mail><input type=checkbox aria-label=Tick><div role=dialog aria-label="Delete account"><button>Yes</button></div>`
+	names := []string{"Continue", "Go on", "Two", "Away", "Save", "Odd", "Even", "Open x", "Word", "Mail", "Tick", "Yes"}
+	covered := 0
+	for i, name := range names {
+		d := b.open(t, fmt.Sprint("/lesson/alike", i), page)
+		c := lesson(t)
+		raw, err := observe.Accept(d, c.Origins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := ""
+		for _, e := range d.Elements {
+			if e.Name == name {
+				ref = e.Ref
+			}
+		}
+		a := action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: ref}
+		s, ok := constraint.Seen(a, raw)
+		if !ok {
+			t.Errorf("no element %q in %+v", name, d.Elements)
+			continue
+		}
+		reason := c.Refuses(a, s, time.Now())
+		if reason == "" {
+			covered++
+		}
+		if _, err = b.page.Act(t.Context(), a, c); (reason == "") != (err == nil) || err != nil && !fault.Is(err, fault.GrantNotApplicable) {
+			t.Errorf("%s: %q for the orchestrator, %v for the worker", name, reason, err)
+		}
+	}
+	if covered == 0 || covered == len(names) {
+		t.Errorf("%d of %d are covered", covered, len(names))
+	}
+}
+
 // GUARD-01, GUARD-02: a click that the page turns to another control is stopped.
 func TestClickGuard(t *testing.T) {
 	b := newBench(t, nil)

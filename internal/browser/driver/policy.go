@@ -206,13 +206,10 @@ func (p *Page) judgeRequest(v fetch.EventRequestPaused) verdict {
 	switch {
 	case isDocument && frame == p.clerkID && frame != "":
 		return blank
-	case p.fenced(v):
-		if isDocument && p.unknownPage(frame) {
-			p.popupAsks(frame, v.Request.URL)
-		}
-		return deny
 	case isDocument && p.unknownPage(frame):
 		p.popupAsks(frame, v.Request.URL)
+		return deny
+	case p.fenced(v):
 		return deny
 	case frame == p.clerkID && frame != "", p.popups[frame], serviceWorker(v.Request):
 		return deny

@@ -220,6 +220,7 @@ func TestDoor(t *testing.T) {
 		{"short lease reference", "POST", "/v1/browser-sessions:observe", `{"lease_ref":"short"}`, nil, 400, fault.MalformedRequest},
 		{"unknown lease", "POST", "/v1/browser-sessions:observe", `{"lease_ref":"` + ref + `"}`, nil, 409, fault.ProfileUnavailable},
 		{"act without its number", "POST", "/v1/browser-sessions:act", `{"lease_ref":"` + ref + `","sequence":0,"action":{}}`, map[string]string{"Idempotency-Key": remote.ActKey(ref, 0)}, 400, fault.MalformedRequest},
+		{"act under no real constraint", "POST", "/v1/browser-sessions:act", `{"lease_ref":"` + ref + `","sequence":1,"action":{"kind":"click","expected_revision":"r","ref":"r:0"},"constraint":{"grant_kind":"task"}}`, map[string]string{"Idempotency-Key": remote.ActKey(ref, 1)}, 400, fault.MalformedRequest},
 		{"act that is none", "POST", "/v1/browser-sessions:act", `{"lease_ref":"` + ref + `","sequence":1,"action":{"kind":"rob"}}`, map[string]string{"Idempotency-Key": remote.ActKey(ref, 1)}, 422, fault.ArgumentsInvalid},
 		{"act over 64 KiB", "POST", "/v1/browser-sessions:act", big, nil, 413, fault.PayloadTooLarge},
 		{"picture over 64 KiB", "POST", "/v1/browser-sessions:picture", big, nil, 413, fault.PayloadTooLarge},

@@ -181,6 +181,7 @@ func Seen(a action.Action, raw observe.Raw) (Subject, bool) {
 	if a.Kind == action.Select && a.Value != nil {
 		// Values are not observed: what is chosen by its value is the worker's to read.
 		wanted := strings.Join(strings.Fields(*a.Value), " ")
+		s.Options = []string{wanted}
 		for _, o := range state.Options {
 			if o.Label == wanted {
 				s.Options = append(s.Options, o.Label)

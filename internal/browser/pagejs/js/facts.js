@@ -14,7 +14,7 @@ const MAX_ADDRESS = 4096;
 
 // MAX_EFFORT bounds the nodes that are looked at for the facts of one
 // observation; elements after it have none.
-const MAX_EFFORT = 32768;
+const MAX_EFFORT = 16384;
 
 // effort is what the facts of one observation share.
 const effort = () => ({ nodes: 0, around: new Map(), defaults: new Map(), copies: new Map() });
