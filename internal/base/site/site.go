@@ -178,6 +178,15 @@ func (u URL) Path() string {
 	return u.u.EscapedPath()
 }
 
+// DecodedPath is the path with its percent-encodings undone once, at least "/".
+// It is for reading; two addresses are not the same because these are.
+func (u URL) DecodedPath() string {
+	if u.u == nil || u.u.Path == "" {
+		return "/"
+	}
+	return u.u.Path
+}
+
 func (u URL) String() string {
 	if u.u == nil {
 		return ""

@@ -169,3 +169,18 @@ func TestPublicAddrMapped(t *testing.T) {
 		}
 	})
 }
+
+// The decoded path is for reading: it is undone once, and never empty.
+func TestDecodedPath(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://a.example": "/", "https://a.example/x/%64elete": "/x/delete", "https://a.example/%2564": "/%64", "https://a.example/a%2Fb?q=%20": "/a/b",
+	} {
+		u, err := ParseURL(in)
+		if err != nil || u.DecodedPath() != want {
+			t.Errorf("%s: %q, %v", in, u.DecodedPath(), err)
+		}
+	}
+	if (URL{}).DecodedPath() != "/" {
+		t.Error("the zero URL has a path")
+	}
+}

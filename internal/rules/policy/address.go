@@ -1,7 +1,6 @@
 package policy
 
 import (
-	neturl "net/url"
 	"strings"
 
 	"github.com/chaperone-agents/chaperone/internal/base/site"
@@ -16,15 +15,10 @@ var acts = map[string]bool{
 	"logout": true, "logoff": true, "signout": true, "revoke": true, "disconnect": true, "unlink": true, "confirm": true, "accept": true, "publish": true,
 }
 
-// namesAct reports whether the address itself names an act. What cannot be
-// decoded does.
+// namesAct reports whether the address itself names an act.
 func namesAct(u site.URL) bool {
-	for segment := range strings.SplitSeq(u.Path(), "/") {
-		word, err := neturl.PathUnescape(segment)
-		if err != nil {
-			return true
-		}
-		word, _, _ = strings.Cut(strings.ToLower(word), ".") // checkout.php
+	for segment := range strings.SplitSeq(strings.ToLower(u.DecodedPath()), "/") {
+		word, _, _ := strings.Cut(segment, ".") // checkout.php
 		word, _, _ = strings.Cut(word, ";")
 		if acts[strings.NewReplacer("-", "", "_", "", " ", "").Replace(word)] {
 			return true
