@@ -69,6 +69,8 @@ func keepsImages(e *env) {
 	page.SHA256 = artifact.Sum(page.Data.Reveal())
 	_, err = e.upload(d, "Photo", page)
 	e.refused(err, fault.ArgumentsInvalid)
+	_, err = e.upload(d, "Note", image)
+	e.refused(err, fault.ActionNotAllowed)
 	a := action.Action{Kind: action.Click, ExpectedRevision: d.Revision, Ref: d.Elements[0].Ref}
 	if _, err = e.page.Upload(e.Context(), a, image); err == nil {
 		e.Errorf("a click took an image")

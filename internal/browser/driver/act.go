@@ -224,6 +224,7 @@ var refusals = map[pagejs.Reason]struct {
 	pagejs.NotChoice:  {fault.ActionNotAllowed, "The element is not a check box or radio button."},
 	pagejs.ReadOnly:   {fault.ActionNotAllowed, "The field is read-only."},
 	pagejs.External:   {fault.ActionNotAllowed, "The link opens another program."},
+	pagejs.NoFile:     {fault.ActionNotAllowed, "The element asks for no file."},
 	pagejs.WrongType:  {fault.ActionNotAllowed, "The file field does not take images of this type."},
 	pagejs.File:       {fault.ActionNotAllowed, "The element opens a file dialog."},
 	pagejs.OneLine:    {fault.ActionNotAllowed, "The field takes one line only."},

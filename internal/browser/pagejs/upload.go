@@ -8,8 +8,11 @@ const (
 	Screen     Function = "screenSize" // {} -> Pictured; only the size of the screen
 )
 
-// WrongType: a file input that does not take files of the type.
-const WrongType Reason = "not_accepted"
+// Reasons of uploads.
+const (
+	WrongType Reason = "not_accepted" // a file input that does not take files of the type
+	NoFile    Reason = "no_file"      // a field for something else
+)
 
 // Receiver is an element that may get a file.
 type Receiver struct {

@@ -104,6 +104,8 @@ func (s *contractSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "<p><a href=%q>%s</a></p>", c.Opens, name)
 		case c.Field == observe.FieldPassword:
 			fmt.Fprintf(w, "<p><input type=password aria-label=%q></p>", name)
+		case c.Field == observe.FieldFile:
+			fmt.Fprintf(w, "<p><input type=file aria-label=%q></p>", name)
 		case c.Field == observe.FieldOneTimeCode:
 			fmt.Fprintf(w, "<p><input autocomplete=one-time-code aria-label=%q></p>", name)
 		default:

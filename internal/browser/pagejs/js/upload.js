@@ -10,6 +10,9 @@ const accepts = (el, type) => {
   const tokens = acceptOf(el);
   return !tokens.length || tokens.some((t) => t === type || t === 'image/*' || t === '*/*' || t === '*' || endings[type]?.includes(t));
 };
+// A field for something else asks for no file, and is not clicked to find out.
+const otherField = (el) => editable(el) || ['textarea', 'select'].includes(tag(el)) ||
+  (tag(el) === 'input' && !['file', 'button', 'image', 'submit', 'reset'].includes(inputType(el)));
 const isFileInput = (el) => tag(el) === 'input' && inputType(el) === 'file';
 
 // receiver looks once more at the element, and answers with the number of a
@@ -18,6 +21,7 @@ const receiver = (args) => {
   const found = fit(args);
   if (!found.el) return found;
   const { el } = found;
+  if (otherField(el)) return refuse('no_file');
   if (!isFileInput(el)) return suits(el, 'click') ? refuse(suits(el, 'click')) : { number: 0 };
   return accepts(el, args.value) ? { number: show(el) } : refuse('not_accepted');
 };

@@ -89,6 +89,7 @@ var sentences = map[fault.Code][]string{
 		"The element is in a frame. An image is given to the page itself only. Nothing was sent.",
 		"The page holds as many images as it may. Nothing was sent; open the page again.",
 		"The file field does not take images of this type. Nothing was sent.",
+		"The element asks for no file. Nothing was sent.",
 		"The field takes one line only. Nothing was sent.",
 		"The value is not in the form that this date or time field takes. Nothing was sent.",
 		"The value is longer than the field takes. Nothing was sent.",
