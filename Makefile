@@ -35,7 +35,7 @@ bin/tools/staticcheck: tools/go.mod tools/go.sum
 	cd tools && $(GO) build -o ../bin/tools/staticcheck honnef.co/go/tools/cmd/staticcheck
 
 test: build ## every test; installs what is missing
-	@scripts/need browser npm mediawiki
+	@scripts/need browser npm mediawiki roundcube
 	$(GO) test $(RACE) -timeout 15m ./...
 
 demo: build ## the main job on the practice site and on MediaWiki; leaves out/demo/index.html
