@@ -30,6 +30,9 @@ type place struct {
 
 // Upload never reports a certain failure for an image that was possibly sent.
 func (c *Client) Upload(ctx context.Context, a action.Action, image artifact.Payload) (observe.Document, error) {
+	if a.Kind != action.Attach { // which the wire takes for granted
+		return observe.Document{}, malformed()
+	}
 	body, err := json.Marshal(upload{a.ExpectedRevision, a.Ref, image.ID, image.Type, image.SHA256, image.Data.Reveal()})
 	if err != nil {
 		return observe.Document{}, fault.New(fault.Internal, "The image could not be sent.")
