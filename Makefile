@@ -9,7 +9,7 @@ DEMO    := $(GO) run ./internal/testkit/demo --bin bin --out out/demo
 # The race detector needs a C compiler; without one the tests run without it.
 RACE    ?= $(shell command -v $${CC:-gcc} >/dev/null 2>&1 && echo -race)
 
-.PHONY: help build check lint generate test demo demo-practice demo-mediawiki bench bench-observe bench-classifier clean
+.PHONY: help build check lint generate test demo demo-practice demo-mediawiki bench bench-observe bench-act bench-classifier clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ bench: build ## what a call costs, as ratios within one run
 bench-observe: build ## what seeing a page costs, beside @playwright/mcp in the same run
 	@scripts/need browser npm
 	$(GO) run ./internal/testkit/seebench --bin bin
+
+bench-act: build ## what acting on a page costs, beside @playwright/mcp in the same run
+	@scripts/need browser npm
+	$(GO) run ./internal/testkit/seebench --bin bin --acts
 
 bench-classifier: ## what the consequence classifier gets right on translated labels, per language, and what it costs
 	$(GO) run ./internal/testkit/classbench

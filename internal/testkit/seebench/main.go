@@ -1,8 +1,9 @@
-// Command seebench compares what seeing a page costs with Chaperone and with
-// the tool that most agents use today, @playwright/mcp: same Chromium, same
-// generated pages from one TLS site, both over MCP stdio, in turns within one
-// run. It prints one table and the targets beside the figures (OPD, BND, PROJ,
-// SETL); only a failure to measure is an error.
+// Command seebench compares what seeing a page costs, or with --acts what acting
+// on one does, with Chaperone and with the tool that most agents use today,
+// @playwright/mcp: same Chromium, same generated pages from one TLS site, both
+// over MCP stdio, in turns within one run. It prints one table and the targets
+// beside the figures (OPD, BND, PROJ, SETL, CLK); only a failure to measure is
+// an error.
 package main
 
 import (
@@ -23,6 +24,7 @@ import (
 
 type options struct {
 	bin, peer, chromium string
+	acts                bool
 	rounds              int
 	limit               time.Duration
 }
@@ -32,8 +34,9 @@ func main() {
 	flag.StringVar(&o.bin, "bin", "bin", "folder of the programs")
 	flag.StringVar(&o.peer, "peer", "@playwright/mcp@0.0.83", "npm package to compare with")
 	flag.StringVar(&o.chromium, "chromium", "/usr/lib/chromium/chromium", "the browser binary, for both")
+	flag.BoolVar(&o.acts, "acts", false, "measure acts instead of observations")
 	flag.IntVar(&o.rounds, "rounds", 9, "measurements per figure")
-	flag.DurationVar(&o.limit, "limit", 8*time.Minute, "when to give up")
+	flag.DurationVar(&o.limit, "limit", 20*time.Minute, "when to give up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -60,7 +63,8 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	site, err := practice.Start(practice.Config{Hosts: map[string]http.Handler{host: pageHandler()}, Log: log})
+	did := newEffects()
+	site, err := practice.Start(practice.Config{Hosts: map[string]http.Handler{host: pageHandler(did)}, Log: log})
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, theirs.stop()) }()
-	dev, err := site.DevFile(temp)
+	dev, err := devFile(site, temp, o.acts)
 	if err != nil {
 		return err
 	}
@@ -86,12 +90,18 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, ours.stop()) }()
 
+	both := [2]*system{ours, theirs}
+	if o.acts {
+		f, err := measureActs(ctx, both, did, o.rounds)
+		f.print(os.Stdout)
+		return err
+	}
 	in, err := startInside(ctx, o, dev)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.browser.Close()) }()
-	f, err := measure(ctx, [2]*system{ours, theirs}, in, o.rounds)
+	f, err := measure(ctx, both, in, o.rounds)
 	if len(f.pages) > 0 {
 		f.printPages(os.Stdout)
 		f.printPhases(os.Stdout)
@@ -100,6 +110,21 @@ func run(ctx context.Context, o options) (err error) {
 		f.printTotals(os.Stdout)
 	}
 	return err
+}
+
+// devFile is the file for development mode. For acts the owner's answer is
+// always yes: the wait for a person is not what is measured.
+func devFile(site *practice.Site, dir string, approveAll bool) (string, error) {
+	path, err := site.DevFile(dir)
+	if err != nil || !approveAll {
+		return path, err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString("approve_all: true\n")
+	return path, errors.Join(err, f.Close())
 }
 
 // say tells the person at the terminal what goes on.

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func startOurs(ctx context.Context, o options, temp, dev string) (*system, error
 		return nil, err
 	}
 	ended := make(chan struct{})
-	s := &system{name: "chaperone", navigate: "browser.navigate", snapshot: "browser.observe", inNavigate: true, end: func() error {
+	s := &system{name: "chaperone", navigate: "browser.navigate", snapshot: "browser.observe", inNavigate: true, act: oursAct, end: func() error {
 		up.Process.Signal(syscall.SIGINT)
 		select {
 		case <-ended:
@@ -71,4 +72,24 @@ func startOurs(ctx context.Context, o options, temp, dev string) (*system, error
 		return leak.Any(services, bridge), err
 	}
 	return s, nil
+}
+
+func oursAct(one act, shown string) (string, map[string]any, error) {
+	var view struct {
+		Revision string
+		Elements []struct{ Ref, Name string }
+	}
+	if err := json.Unmarshal([]byte(shown), &view); err != nil {
+		return "", nil, err
+	}
+	for _, e := range view.Elements {
+		if e.Name == one.name {
+			args := map[string]any{"kind": one.kind, "expected_revision": view.Revision, "ref": e.Ref}
+			if one.value != "" {
+				args["value"] = one.value
+			}
+			return "browser.act", args, nil
+		}
+	}
+	return "", nil, fmt.Errorf("chaperone shows no %q: %.500s", one.name, shown)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -34,9 +35,10 @@ func pages() []page {
 	}
 }
 
-func pageHandler() http.Handler {
+func pageHandler(did http.Handler) http.Handler {
 	m := http.NewServeMux()
-	for _, p := range pages() {
+	m.Handle("POST /did", did)
+	for _, p := range slices.Concat(pages(), actPages()) {
 		whole := "<!doctype html><html lang=en><meta charset=utf-8><title>Seeing: " + p.name + "</title>" +
 			`<link rel=icon href="data:,"><body><main><h1>Seeing: ` + p.name + "</h1>" + p.body + "</main></body></html>"
 		m.HandleFunc("GET /"+p.name, func(w http.ResponseWriter, _ *http.Request) {

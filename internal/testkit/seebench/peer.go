@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -81,7 +82,7 @@ func (p *peer) command(ctx context.Context, name string, args ...string) *exec.C
 }
 
 func (p *peer) start(ctx context.Context) (*system, error) {
-	s := &system{name: "playwright " + p.version, navigate: "browser_navigate", snapshot: "browser_snapshot", mayGiveUp: true}
+	s := &system{name: "playwright " + p.version, navigate: "browser_navigate", snapshot: "browser_snapshot", mayGiveUp: true, act: peerAct}
 	if err := s.connect(ctx, p.command(ctx, "node", p.program, "--config", p.config)); err != nil {
 		return nil, err
 	}
@@ -90,4 +91,23 @@ func (p *peer) start(ctx context.Context) (*system, error) {
 		return leak.Any(children, leak.ByMarker(p.dir)), err
 	}
 	return s, nil
+}
+
+// peerAct uses the tool and the reference that an agent would.
+func peerAct(one act, shown string) (string, map[string]any, error) {
+	ref := regexp.MustCompile(`(?m)^\s*- ` + one.role + ` "` + regexp.QuoteMeta(one.name) + `"[^\n]*\[ref=(\w+)\]`).FindStringSubmatch(shown)
+	if ref == nil {
+		return "", nil, fmt.Errorf("the peer shows no %s %q: %.500s", one.role, one.name, shown)
+	}
+	args := map[string]any{"target": ref[1], "element": one.name}
+	switch one.kind {
+	case "click":
+		return "browser_click", args, nil
+	case "type":
+		args["text"] = one.value
+		return "browser_type", args, nil
+	default:
+		args["values"] = []string{one.value}
+		return "browser_select_option", args, nil
+	}
 }

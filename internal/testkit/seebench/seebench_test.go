@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -20,7 +21,7 @@ func TestPageSizes(t *testing.T) {
 		"table": {12_000, 3_000}, "dense": {11_000, 2_000}, "huge": {52_000, 6_000}, "article": {200, 10},
 	} {
 		w := httptest.NewRecorder()
-		pageHandler().ServeHTTP(w, httptest.NewRequest("GET", "/"+name, nil))
+		pageHandler(newEffects()).ServeHTTP(w, httptest.NewRequest("GET", "/"+name, nil))
 		body, err := io.ReadAll(w.Result().Body)
 		if err != nil || w.Code != 200 {
 			t.Fatal(w.Code, err)
@@ -50,6 +51,76 @@ func TestMedianAndTarget(t *testing.T) {
 		if !strings.HasSuffix(b.String(), want) {
 			t.Errorf("target %g: %q", target, b.String())
 		}
+	}
+}
+
+// Every page for acts has the controls that the acts name, and both sides find
+// them in what they are shown.
+func TestActsFindTheirControls(t *testing.T) {
+	for _, p := range actPages() {
+		for _, want := range []string{">" + buttonName + "</button>", ">" + fieldName + " <input", ">" + selectName + " <select", p.mark} {
+			if !strings.Contains(p.body, want) {
+				t.Errorf("%s has no %q", p.name, want)
+			}
+		}
+	}
+	ours := `{"revision":"r","elements":[{"ref":"r:1","name":"Count on"},{"ref":"r:2","name":"Word of the day"},{"ref":"r:3","name":"Colour"}]}`
+	peer := "- generic:\n  - button \"Count on\" [active] [ref=e3]\n  - textbox \"Word of the day\" [ref=e5]: old\n  - combobox \"Colour\" [ref=f1e7]:\n"
+	want := map[string][2]string{"click": {"r:1", "e3"}, "type": {"r:2", "e5"}, "select": {"r:3", "f1e7"}}
+	for _, one := range actsOf(1) {
+		_, args, err := oursAct(one, ours)
+		if err != nil || args["ref"] != want[one.kind][0] || args["expected_revision"] != "r" || one.value != "" && args["value"] != one.value {
+			t.Errorf("ours, %s: %v, %v", one.kind, args, err)
+		}
+		if _, args, err = peerAct(one, peer); err != nil || args["target"] != want[one.kind][1] {
+			t.Errorf("peer, %s: %v, %v", one.kind, args, err)
+		}
+		if _, _, err := oursAct(one, `{"revision":"r"}`); err == nil {
+			t.Errorf("ours, %s: a control that is not shown", one.kind)
+		}
+		if _, _, err := peerAct(one, "- generic [ref=e1]"); err == nil {
+			t.Errorf("peer, %s: a control that is not shown", one.kind)
+		}
+	}
+	for round := range 3 {
+		if actsOf(round)[2].told == actsOf(round + 1)[2].told {
+			t.Error("a choice that changes nothing tells nothing")
+		}
+	}
+}
+
+// An effect that is missing, another one, one too many and one of the other
+// side are all noticed.
+func TestEffectsAreCounted(t *testing.T) {
+	e := newEffects()
+	tell := func(by, did string) {
+		w := httptest.NewRecorder()
+		pageHandler(e).ServeHTTP(w, httptest.NewRequest("POST", "/did?"+by, strings.NewReader(did)))
+		if w.Code != 204 {
+			t.Fatal(w.Code)
+		}
+	}
+	tell("side=0", "click 1")
+	if err := e.expect(t.Context(), "side=0", []string{"click 1"}); err != nil {
+		t.Error(err)
+	}
+	if e.expect(t.Context(), "side=0", []string{"click 2"}) == nil {
+		t.Error("another effect passed")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if e.expect(ended, "side=1", []string{"click 1"}) == nil {
+		t.Error("an effect of the other side passed")
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- e.expect(t.Context(), "side=0", []string{"click 1", "type a"}) }()
+	tell("side=0", "type a")
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	tell("side=0", "type a")
+	if e.expect(t.Context(), "side=0", []string{"click 1", "type a"}) == nil {
+		t.Error("one effect too many passed")
 	}
 }
 

@@ -26,6 +26,9 @@ type system struct {
 	navigate, snapshot string // names of its tools
 	inNavigate         bool   // navigate's own answer holds the observation
 	mayGiveUp          bool   // a call that ends in its own time limit is a result, not an error of ours
+	// act is the tool for an act and its arguments, with the references of the
+	// newest observation.
+	act func(one act, shown string) (tool string, args map[string]any, err error)
 
 	cmd     *exec.Cmd
 	session *mcp.ClientSession
