@@ -75,8 +75,13 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 		return aimed{}, err
 	}
 	t := aimed{world: w, args: pagejs.TargetArgs{Revision: a.ExpectedRevision, Index: number, Kind: string(a.Kind)}}
-	if a.Key != nil {
+	switch a.Kind {
+	case action.Press:
 		t.args.Key = *a.Key
+	case action.Type:
+		t.args.Text = *a.Value
+	case action.Select:
+		t.args.Value = *a.Value
 	}
 	deadline := time.Now().Add(trialBound)
 	for {
@@ -176,6 +181,8 @@ func (p *Page) aftermath(ctx context.Context, t aimed) (observe.Document, error)
 		return observe.Document{}, fault.New(fault.URLDisallowed, "The input was sent. It leads to an address that is not on an allowed origin, which was not opened; the page is kept. Observe again.")
 	case nav.refused, nav.failed, nav.empty, nav.download:
 		return observe.Document{}, unknown(errors.New("driver: the navigation did not end in a page"))
+	case err == nil && !p.kept(ctx, t):
+		return observe.Document{}, unknown(errDiffers)
 	}
 	if err == nil {
 		var d observe.Document
@@ -193,6 +200,16 @@ func (p *Page) aftermath(ctx context.Context, t aimed) (observe.Document, error)
 		return observe.Document{}, p.ended(err)
 	}
 	return observe.Document{}, unknown(err)
+}
+
+// kept reports whether the page still holds what the act put in. A document
+// that has gone, or does not answer, says nothing against it.
+func (p *Page) kept(ctx context.Context, t aimed) bool {
+	bounded, cancel := context.WithTimeout(ctx, inputBound)
+	defer cancel()
+	var yes bool
+	err := p.in(bounded, t.world, pagejs.Kept, t.args, &yes)
+	return err != nil || yes
 }
 
 func unknown(err error) error {

@@ -40,9 +40,6 @@ func (p *Page) covered(ctx context.Context, a action.Action, c *constraint.Const
 	if c == nil {
 		return nil
 	}
-	if a.Kind == action.Select {
-		t.args.Value = *a.Value
-	}
 	bounded, cancel := context.WithTimeout(ctx, inputBound)
 	defer cancel()
 	var now pagejs.Assessment

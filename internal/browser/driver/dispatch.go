@@ -44,9 +44,9 @@ func (p *Page) dispatch(ctx context.Context, a action.Action, t aimed) (sent boo
 		}
 		return true, p.confirm(ctx, t, pagejs.ConfirmChecked)
 	case action.Type:
-		return p.typeText(ctx, t, *a.Value)
+		return p.typeText(ctx, t)
 	case action.Select:
-		return p.choose(ctx, t, *a.Value)
+		return p.choose(ctx, t)
 	case action.Press:
 		return p.press(ctx, t, *a.Key)
 	default: // Scroll; Validate knows no other
@@ -217,8 +217,8 @@ func (p *Page) set(ctx context.Context, t aimed, fn pagejs.Function) (got pagejs
 
 // typeText replaces the content of a field and compares afterwards; the
 // comparison happens in the page, and only its answer comes back.
-func (p *Page) typeText(ctx context.Context, t aimed, text string) (sent bool, _ error) {
-	t.args.Text = text
+func (p *Page) typeText(ctx context.Context, t aimed) (sent bool, _ error) {
+	text := t.args.Text
 	got, err := p.ready(ctx, t, pagejs.FocusFor)
 	if err != nil {
 		return false, err
@@ -250,8 +250,7 @@ func (p *Page) insert(ctx context.Context, text string) error {
 	return err
 }
 
-func (p *Page) choose(ctx context.Context, t aimed, value string) (sent bool, _ error) {
-	t.args.Value = value
+func (p *Page) choose(ctx context.Context, t aimed) (sent bool, _ error) {
 	if _, err := p.ready(ctx, t, pagejs.FocusFor); err != nil {
 		return false, err
 	}

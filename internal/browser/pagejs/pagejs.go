@@ -43,6 +43,7 @@ const (
 	Choose         Function = "choose"         // TargetArgs -> Target
 	ConfirmText    Function = "confirmText"    // TargetArgs -> bool
 	ConfirmChecked Function = "confirmChecked" // TargetArgs -> bool
+	Kept           Function = "kept"           // TargetArgs -> bool
 	Quiet          Function = "quiet"          // QuietArgs -> bool
 	Ready          Function = "ready"          // {} -> bool; the document is parsed
 	KeepDraft      Function = "keepDraft"      // TargetArgs -> bool; binds the draft receipt to that editor
@@ -69,7 +70,7 @@ func Source() string {
 		}
 		b.Write(body)
 	}
-	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, names, forget, assess, locate, aim, disarm, focusFor, prepare, fill, choose, confirmText, confirmChecked, keepDraft,\n" +
+	b.WriteString("return Object.freeze({ observe, openRoots, nodes, through, names, forget, assess, locate, aim, disarm, focusFor, prepare, fill, choose, confirmText, confirmChecked, kept, keepDraft,\n" +
 		"  quiet, ready, receiver, receives, pictured, screenSize, challenge, readStorage, writeStorage, hasStorage });\n})()")
 	return b.String()
 }
@@ -156,8 +157,8 @@ type TargetArgs struct {
 	Index    int    `json:"index"`
 	Kind     string `json:"kind,omitempty"`
 	Key      string `json:"key,omitempty"`
-	Text     string `json:"text,omitempty"`
-	Value    string `json:"value,omitempty"`
+	Text     string `json:"text"`             // type; may be empty
+	Value    string `json:"value"`            // select; may be empty
 	Judged   bool   `json:"judged,omitempty"` // by a constraint: the element must be as it was assessed
 }
 

@@ -26,7 +26,7 @@ func TestKitIsWhole(t *testing.T) {
 	}
 	source := Source()
 	returned := source[strings.LastIndex(source, "Object.freeze("):]
-	for _, f := range []Function{Observe, OpenRoots, Nodes, Through, Names, Forget, Locate, Aim, Disarm, FocusFor, Prepare, Fill, Choose, ConfirmText, ConfirmChecked, KeepDraft, Quiet, Ready, Challenge, ReadStorage, WriteStorage, HasStorage} {
+	for _, f := range []Function{Observe, OpenRoots, Nodes, Through, Names, Forget, Locate, Aim, Disarm, FocusFor, Prepare, Fill, Choose, ConfirmText, ConfirmChecked, Kept, KeepDraft, Quiet, Ready, Challenge, ReadStorage, WriteStorage, HasStorage} {
 		if !regexp.MustCompile(`\b` + string(f) + `\b`).MatchString(returned) {
 			t.Errorf("the kit has no %s", f)
 		}

@@ -67,7 +67,7 @@ const focusFor = (args) => {
   const found = fit(args);
   if (!found.el) return found;
   const { el } = found;
-  const wrong = args.kind === 'type' ? unwritable(el, args.text ?? '') : '';
+  const wrong = args.kind === 'type' ? unwritable(el, args.text) : '';
   if (wrong) return refuse(wrong);
   return takeFocus(el) && holdsFocus(el, args) ? { picker: args.kind === 'type' && isPicker(el) } : refuse('no_focus');
 };
@@ -132,6 +132,22 @@ const confirmChecked = ({ revision, index }) => {
   return Boolean(el) && isNativeChoice(el) && checkedState(el);
 };
 
+const optionsOfSelect = (el) => Array.from(accessor(HTMLSelectElement.prototype, 'options')(el)).slice(0, 4096);
+const named = (option, value) => option.value === value || [collapse(option.label), collapse(option.text)].includes(collapse(value));
+
+// kept looks once more when the page has settled, for a page may go back to
+// what it had. An element that has left says nothing against the act.
+const kept = ({ revision, index, kind, text, value }) => {
+  const el = handles.revision === revision ? handles.list[index]?.ref.deref() : null;
+  if (!el || !isConnected(el)) return true;
+  switch (kind) {
+    case 'type': return written(el, text);
+    case 'check': return checkedState(el);
+    case 'select': return optionsOfSelect(el).some((o) => o.selected && named(o, value));
+  }
+  return true;
+};
+
 // choose selects the option with the value, or else the only one with the
 // label. That the options are still those that were shown is part of fit.
 const choose = async (args) => {
@@ -139,7 +155,7 @@ const choose = async (args) => {
   if (!found.el) return found;
   const { el } = found;
   const { value } = args;
-  const options = Array.from(accessor(HTMLSelectElement.prototype, 'options')(el)).slice(0, 4096);
+  const options = optionsOfSelect(el);
   const free = options.filter((o) => !o.disabled && !(tag(parent(o) ?? o) === 'optgroup' && hasAttribute(parent(o), 'disabled')));
   const wanted = collapse(value);
   const byValue = free.filter((o) => o.value === value);

@@ -39,7 +39,11 @@ const arm = (el, types, act = {}) => {
   const keys = types.includes('keydown');
   const onto = passesOn(el); // as it was when all else was checked
   const covered = keys && types.includes('click') ? coveredBy(el) : null;
+  // A click is seen when it comes; what leads up to it may lead nowhere. A list
+  // of choices opens before.
+  const last = keys || tag(el) === 'select' ? null : 'click';
   const meets = (node, type) => (covered && type === 'click' ? covered(node) : keys ? node === el || (editable(el) && within(el, node)) : reaches(node, el) || node === onto);
+  let text = null; // what is about to come into the element
   const judge = (event) => {
     if (!event.isTrusted) return;
     const aim = event.composedPath()[0];
@@ -50,7 +54,8 @@ const arm = (el, types, act = {}) => {
     if (inner) inner.addEventListener(event.type, judge, { capture: true, once: true, signal });
     if (node && !suits(el, act.kind, act.key)) {
       if (meets(node, event.type)) {
-        state.seen = true;
+        if (!last || event.type === last) state.seen = true;
+        text = event.type === 'beforeinput' ? event : null;
         return;
       }
       if (inner && node !== el && within(el, node)) return;
@@ -60,6 +65,15 @@ const arm = (el, types, act = {}) => {
     event.stopImmediatePropagation();
   };
   for (const type of types) addEventListener(type, judge, { capture: true, signal });
+  // Text goes to where the focus is when the page has been asked, without asking
+  // again there.
+  if (keys) {
+    addEventListener('blur', (event) => {
+      if (!event.isTrusted || !text?.eventPhase) return;
+      state.blocked = true;
+      text.preventDefault();
+    }, { capture: true, signal });
+  }
   armed = state;
 };
 
