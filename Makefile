@@ -36,7 +36,7 @@ bin/tools/staticcheck: tools/go.mod tools/go.sum
 
 test: build ## every test; installs what is missing
 	@scripts/need browser npm mediawiki roundcube
-	$(GO) test $(RACE) -timeout 15m ./...
+	$(GO) test $(RACE) -timeout 20m ./...
 
 demo: build ## the main job on the practice site and on MediaWiki; leaves out/demo/index.html
 	@scripts/need browser mediawiki
