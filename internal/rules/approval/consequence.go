@@ -11,24 +11,12 @@ import (
 // classify says what the act may lead to, by what the observation says of the
 // element (CLS-02, CLS-03).
 func classify(a action.Action, e observe.Element, f observe.Facts, s observe.State) consequence.Consequence {
-	subject := consequence.Subject{
-		Act: string(a.Kind), Role: e.Role, Labels: f.LabelTexts(e.Name), Context: f.Context, Field: f.FieldKind, Download: f.Download, Incomplete: f.Cut,
-	}
-	for _, to := range []*observe.Target{f.Link, f.Form} {
-		if to == nil {
-			continue
-		}
-		if to.Segment != "" {
-			subject.Segments = append(subject.Segments, to.Segment)
-		}
-		// Which segment is the sensitive one, or what else cannot be known of the
-		// target, is not said.
-		subject.Incomplete = subject.Incomplete || to.Sensitive && !consequence.SensitiveSegment(to.Segment)
-	}
+	var options []string
 	if a.Kind == action.Select && a.Value != nil {
-		subject.Options = chosen(*a.Value, s)
-		subject.Incomplete = subject.Incomplete || s.MoreOptions > 0
+		options = chosen(*a.Value, s)
 	}
+	subject := consequence.OfElement(string(a.Kind), e, f, options)
+	subject.Incomplete = subject.Incomplete || options != nil && s.MoreOptions > 0
 	return consequence.Classify(subject)
 }
 
