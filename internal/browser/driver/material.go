@@ -167,7 +167,7 @@ func cookieParam(c browser.Cookie) *network.CookieParam {
 		k.Domain = c.Domain
 	} else {
 		scheme := "https"
-		if c.SourceScheme == string(network.CookieSourceSchemeNonSecure) {
+		if !c.Secure { // an address of https would make it secure
 			scheme = "http"
 		}
 		k.URL = (&url.URL{Scheme: scheme, Host: c.Domain, Path: c.Path}).String()
