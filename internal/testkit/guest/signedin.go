@@ -12,6 +12,8 @@ import (
 func SignedIn(host, addr string, jar http.CookieJar, note func(*http.Response) error) http.Handler {
 	here := &url.URL{Scheme: "https", Host: host, Path: "/"}
 	return &httputil.ReverseProxy{
+		// A browser that leaves a page breaks off what it was still asking for.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(&url.URL{Scheme: "http", Host: addr})
 			p.Out.Host = host

@@ -13,17 +13,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/chaperone-agents/chaperone/internal/base/site"
+	"github.com/chaperone-agents/chaperone/internal/testkit/guest"
 )
 
 // DefaultHost is the public-shaped name unless Config says another.
@@ -49,9 +48,8 @@ type Wiki struct {
 
 	addr   string // of PHP's server
 	client *http.Client
-	php    *exec.Cmd
-	done   chan struct{} // closed when PHP's server has been waited for
-	secret []byte        // of the one-time code
+	php    *guest.Program
+	secret []byte // of the one-time code
 
 	mu      sync.Mutex
 	visits  []Visit
@@ -75,7 +73,7 @@ func Start(ctx context.Context, c Config) (*Wiki, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Wiki{Host: c.Host, User: "Mira", Password: "pw-" + random(), done: make(chan struct{})}
+	w := &Wiki{Host: c.Host, User: "Mira", Password: "pw-" + random()}
 	if err := c.install(ctx, app, w); err != nil {
 		return nil, err
 	}
@@ -101,141 +99,69 @@ func (c *Config) check() error {
 	switch {
 	case c.Log == nil:
 		return errors.New("mediawiki: no logger")
-	case !filepath.IsAbs(c.Dir) || !filepath.IsAbs(c.Cache):
+	case !filepath.IsAbs(c.Cache):
 		return errors.New("mediawiki: the folders must be absolute paths")
-	case os.Geteuid() == 0 && c.UID <= 0:
-		return errors.New("mediawiki: PHP must not run as root; name an unprivileged uid")
-	case os.Geteuid() != 0 && c.UID != 0 && c.UID != os.Geteuid():
-		return errors.New("mediawiki: only root can run it as another user")
 	}
-	return nil
+	return c.user().Check()
 }
 
-// command runs a program as the unprivileged user, with nothing of this
-// process's environment.
+// user is who everything runs as.
+func (c *Config) user() guest.User { return guest.User{Dir: c.Dir, UID: c.UID, GID: c.UID} }
+
 func (c *Config) command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + c.Dir, "TMPDIR=" + c.Dir, "LANG=C.UTF-8", "PHP_CLI_SERVER_WORKERS=4"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() == 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(c.UID), Gid: uint32(c.UID)}
-	}
-	return cmd
-}
-
-func run(cmd *exec.Cmd) error {
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("mediawiki: %s: %w: %s", filepath.Base(cmd.Path), err, tail(out))
-	}
-	return nil
-}
-
-func tail(b []byte) string {
-	s := strings.TrimSpace(string(b))
-	return s[max(0, len(s)-600):]
+	return c.user().Command(ctx, dir, name, args...)
 }
 
 // install makes the database, the account and the settings.
 func (c *Config) install(ctx context.Context, app string, w *Wiki) error {
 	data := filepath.Join(c.Dir, "data")
-	if err := run(c.command(ctx, app, "mkdir", "-m", "700", data, filepath.Join(data, "cache"), filepath.Join(app, "images"))); err != nil {
+	if err := guest.Run(c.command(ctx, app, "mkdir", "-m", "700", data, filepath.Join(data, "cache"), filepath.Join(app, "images"))); err != nil {
 		return err
 	}
 	// The password is read from a file: a command line is visible to everyone.
 	pass := filepath.Join(data, "password")
-	if err := c.write(ctx, pass, w.Password); err != nil {
+	if err := c.user().Write(ctx, pass, w.Password); err != nil {
 		return err
 	}
-	if err := run(c.command(ctx, app, "php", "maintenance/install.php",
+	if err := guest.Run(c.command(ctx, app, "php", "maintenance/install.php",
 		"--dbtype", "sqlite", "--dbpath", data, "--dbname", "wiki", "--server", "https://"+c.Host, "--scriptpath", "",
 		"--passfile", pass, "--extensions=OATHAuth,WikiEditor", "--skins=Vector", "Practice wiki", w.User)); err != nil {
 		return err
 	}
-	if err := run(c.command(ctx, app, "rm", pass)); err != nil {
+	if err := guest.Run(c.command(ctx, app, "rm", pass)); err != nil {
 		return err
 	}
 	settings, err := os.ReadFile(filepath.Join(app, "LocalSettings.php"))
 	if err != nil {
 		return fmt.Errorf("mediawiki: %w", err)
 	}
-	return c.write(ctx, filepath.Join(app, "LocalSettings.php"), string(settings)+fmt.Sprintf(`
+	return c.user().Write(ctx, filepath.Join(app, "LocalSettings.php"), string(settings)+fmt.Sprintf(`
 $wgCacheDirectory = %q;
 $wgArticlePath = "/wiki/$1";
 $wgEnableEmail = false;
+$wgEnableUploads = true;
 $wgPingback = false;
 $wgJobRunRate = 0;
 `, filepath.Join(data, "cache")))
 }
 
-// write makes a private file that belongs to the unprivileged user.
-func (c *Config) write(ctx context.Context, path, content string) error {
-	cmd := c.command(ctx, c.Dir, "dd", "of="+path, "status=none")
-	cmd.Stdin = strings.NewReader(content)
-	if err := run(cmd); err != nil {
-		return err
-	}
-	return run(c.command(ctx, c.Dir, "chmod", "600", path))
-}
-
 // serve starts PHP's server and waits until MediaWiki answers.
 func (w *Wiki) serve(ctx context.Context, c Config, app string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("mediawiki: %w", err)
+	var err error
+	if w.addr, err = guest.FreeAddr(); err != nil {
+		return err
 	}
-	w.addr = l.Addr().String()
-	l.Close() // PHP cannot take a listener over
-	w.client = &http.Client{Timeout: 30 * time.Second, Transport: direct{w.addr}}
-	logFile, err := os.Create(filepath.Join(c.Dir, "php.log"))
-	if err != nil {
-		return fmt.Errorf("mediawiki: %w", err)
-	}
-	defer logFile.Close()
-	w.php = c.command(context.WithoutCancel(ctx), app, "php", "-S", w.addr)
-	w.php.Stdout, w.php.Stderr = logFile, logFile
-	if err := w.php.Start(); err != nil {
-		return fmt.Errorf("mediawiki: %w", err)
-	}
-	go func() {
-		w.php.Wait()
-		close(w.done)
-	}()
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
-	defer cancel()
-	retry := time.NewTicker(50 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if _, err = w.Page(ctx, "Main Page"); err == nil {
-			return nil
-		}
-		select {
-		case <-retry.C:
-		case <-w.done:
-			return fmt.Errorf("mediawiki: PHP's server ended at once, see %s", logFile.Name())
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("mediawiki: not ready: %w", err), w.Close())
-		}
-	}
+	w.client = &http.Client{Timeout: 30 * time.Second, Transport: guest.Direct{Addr: w.addr}}
+	php := c.command(context.WithoutCancel(ctx), app, "php", "-S", w.addr)
+	w.php, err = c.user().Serve(ctx, php, w.addr, func(ctx context.Context) error {
+		_, err := w.Page(ctx, "Main Page")
+		return err
+	})
+	return err
 }
 
 // Close ends PHP's server and its workers.
-func (w *Wiki) Close() error {
-	// The group lives while any worker does, also after its leader has gone.
-	if err := syscall.Kill(-w.php.Process.Pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-		return fmt.Errorf("mediawiki: %w", err)
-	}
-	<-w.done
-	// The workers hold the listener too and end when the kernel gets to it.
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		conn, err := net.DialTimeout("tcp", w.addr, time.Second)
-		if err != nil {
-			return nil
-		}
-		conn.Close()
-	}
-	return errors.New("mediawiki: PHP's server survived its end")
-}
+func (w *Wiki) Close() error { return w.php.Close() }
 
 // PageURL is the address of a page as a reader sees it.
 func (w *Wiki) PageURL(title string) string {

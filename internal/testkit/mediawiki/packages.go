@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/chaperone-agents/chaperone/internal/testkit/guest"
 )
 
 // packages are fetched and unpacked, not installed: nothing of the machine's
@@ -49,10 +51,8 @@ func (c *Config) unpack(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if os.Geteuid() == 0 {
-		if err := os.Chown(c.Dir, c.UID, c.UID); err != nil {
-			return "", fmt.Errorf("mediawiki: %w", err)
-		}
+	if err := c.user().Own(); err != nil {
+		return "", fmt.Errorf("mediawiki: %w", err)
 	}
 	for _, f := range files {
 		// The package file may lie where the unprivileged user cannot look.
@@ -63,15 +63,15 @@ func (c *Config) unpack(ctx context.Context) (string, error) {
 		copied := filepath.Join(c.Dir, "package.deb")
 		cmd := c.command(ctx, c.Dir, "dd", "of="+copied, "bs=1M", "status=none")
 		cmd.Stdin = in
-		err = run(cmd)
+		err = guest.Run(cmd)
 		in.Close()
 		if err != nil {
 			return "", err
 		}
-		if err := run(c.command(ctx, c.Dir, "dpkg", "-x", copied, "root")); err != nil {
+		if err := guest.Run(c.command(ctx, c.Dir, "dpkg", "-x", copied, "root")); err != nil {
 			return "", err
 		}
-		if err := run(c.command(ctx, c.Dir, "rm", copied)); err != nil {
+		if err := guest.Run(c.command(ctx, c.Dir, "rm", copied)); err != nil {
 			return "", err
 		}
 	}
@@ -83,12 +83,12 @@ func (c *Config) unpack(ctx context.Context) (string, error) {
 	}
 	for _, l := range links {
 		if st, err := os.Lstat(l); err == nil && st.Mode()&fs.ModeSymlink != 0 {
-			if err := run(c.command(ctx, app, "rm", l)); err != nil {
+			if err := guest.Run(c.command(ctx, app, "rm", l)); err != nil {
 				return "", err
 			}
 		}
 	}
-	return app, run(c.command(ctx, app, "mv", "extensions-core", "extensions"))
+	return app, guest.Run(c.command(ctx, app, "mv", "extensions-core", "extensions"))
 }
 
 // fetch returns the package files in the cache, after loading those that are
@@ -115,7 +115,7 @@ func (c *Config) fetch(ctx context.Context) ([]string, error) {
 			defer os.RemoveAll(tmp)
 			cmd := exec.CommandContext(ctx, "apt-get", "-q", "download", p)
 			cmd.Dir = tmp
-			if err := run(cmd); err != nil {
+			if err := guest.Run(cmd); err != nil {
 				return nil, fmt.Errorf("%w: package %s: %w", ErrMissing, p, err)
 			}
 			loaded, err := filepath.Glob(filepath.Join(tmp, p+"_*.deb"))

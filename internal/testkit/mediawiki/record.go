@@ -66,17 +66,6 @@ func (w *Wiki) Page(ctx context.Context, title string) (Page, error) {
 	return p, nil
 }
 
-// direct sends requests for the public name to PHP's server, as the proxy does.
-type direct struct{ addr string }
-
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	out := r.Clone(r.Context())
-	out.Host = r.URL.Host
-	out.URL.Scheme, out.URL.Host = "http", d.addr
-	out.Header.Set("X-Forwarded-Proto", "https")
-	return http.DefaultTransport.RoundTrip(out)
-}
-
 func get(ctx context.Context, c *http.Client, u string) (int, string, error) {
 	return send(ctx, c, http.MethodGet, u, nil)
 }

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -55,26 +53,13 @@ func hidden(page string) url.Values {
 
 // enrol signs in as the account's owner and turns the second step on.
 func (w *Wiki) enrol(ctx context.Context) error {
-	jar, err := cookiejar.New(nil)
+	c, err := w.enter(ctx)
 	if err != nil {
 		return err
-	}
-	c := &http.Client{Timeout: 30 * time.Second, Transport: direct{w.addr}, Jar: jar}
-	_, page, err := get(ctx, c, w.SignInURL())
-	if err != nil {
-		return err
-	}
-	form := hidden(page)
-	form.Set("wpName", w.User)
-	form.Set("wpPassword", w.Password)
-	if _, page, err = post(ctx, c, w.SignInURL(), form); err != nil {
-		return err
-	}
-	if u := userIs.FindStringSubmatch(page); u == nil || u[1] != w.User {
-		return errors.New("mediawiki: the account cannot sign in")
 	}
 	enable := "https://" + w.Host + "/index.php?title=Special:Manage_Two-factor_authentication&action=enable&module=totp"
-	if _, page, err = get(ctx, c, enable); err != nil {
+	_, page, err := get(ctx, c, enable)
+	if err != nil {
 		return err
 	}
 	shown := secrets.FindString(page)
@@ -82,7 +67,7 @@ func (w *Wiki) enrol(ctx context.Context) error {
 	if err != nil || len(w.secret) < 16 {
 		return errors.New("mediawiki: no secret for one-time codes on the page")
 	}
-	form = hidden(page)
+	form := hidden(page)
 	// A code works once, and a little late: an older one leaves the current
 	// one to the first sign-in.
 	form.Set("token", w.Code(time.Now().Add(-2*period)))
