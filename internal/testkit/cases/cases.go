@@ -2,6 +2,16 @@
 // has to happen on each. A case is judged by what reached the website, not by
 // what the browser says of itself (GATE-01, OBS-01 to OBS-06, CLK-01). One
 // browser serves a whole table of cases; each case has pages of its own.
+//
+// Some rows are about the border between two rooms, and the other side of it is
+// held there: that a refused or failed session is never sealed over a saved one
+// (54) by app/browserd's TestFailedCapture and TestFullDiskAtSeal; that an
+// address that names an act waits for its owner (61) by rules/policy; that a
+// name is resolved once, checked and dialled so, and no other address is (64)
+// by browser/egress's TestProxyRules; that every door checks host, origin and
+// key (65) by ownerapi's TestDoor, mcpserver, ceremonyweb's TestHostAndOrigin
+// and product's TestForeignHostAndOrigin; that planted secrets are on no surface
+// of any program (49) by product's TestPlantedSecretsAreNowhere.
 package cases
 
 import (
@@ -42,6 +52,8 @@ const patience = 30 * time.Second
 // Group is the browser and the websites that the cases of one test binary
 // share. The zero Group is ready; Close it when every test has ended.
 type Group struct {
+	Challenges bool // pages that ask for their owner are not read, as under a lease
+
 	setup lasting
 	site  *chromiumtest.Site
 	page  *driver.Page
@@ -121,7 +133,7 @@ func (g *Group) launch(t, home testing.TB) *driver.Page {
 	}
 	page, err := driver.Launch(context.WithoutCancel(t.Context()), driver.Config{
 		Origins: origins, Proxy: g.site.Proxy, Home: chromiumtest.Home(home), Chromium: chromiumtest.Chromium(t),
-		Xvfb: chromiumtest.Xvfb(t), TrustedCA: g.site.CA, Log: slog.New(slog.DiscardHandler),
+		Xvfb: chromiumtest.Xvfb(t), TrustedCA: g.site.CA, Log: slog.New(slog.DiscardHandler), Challenges: g.Challenges,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ var shared cases.Group
 
 func TestMain(m *testing.M) {
 	status := chromiumtest.Main(m)
-	for _, err := range shared.Close() {
+	for _, err := range append(shared.Close(), leased.Close()...) {
 		fmt.Fprintln(os.Stderr, "cases:", err)
 		status = 1
 	}
