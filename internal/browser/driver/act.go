@@ -64,6 +64,7 @@ type aimed struct {
 	args  pagejs.TargetArgs
 	found pagejs.Target
 	until time.Time // when the constraint expires; under one only
+	spent *laps     // for the log
 }
 
 // find does every check that needs no input: revision, reference, live node,
@@ -74,7 +75,7 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 	if err != nil {
 		return aimed{}, err
 	}
-	t := aimed{world: w, args: pagejs.TargetArgs{Revision: a.ExpectedRevision, Index: number, Kind: string(a.Kind)}}
+	t := aimed{world: w, spent: &laps{last: time.Now()}, args: pagejs.TargetArgs{Revision: a.ExpectedRevision, Index: number, Kind: string(a.Kind)}}
 	switch a.Kind {
 	case action.Press:
 		t.args.Key = *a.Key
@@ -90,6 +91,7 @@ func (p *Page) find(ctx context.Context, a action.Action) (aimed, error) {
 			return aimed{}, p.unreadable(err)
 		}
 		if t.found.Reason == "" {
+			t.spent.end("find")
 			return t, nil
 		}
 		if !t.found.Passing || time.Now().Add(trialPause).After(deadline) {
@@ -166,8 +168,11 @@ func (p *Page) unreadable(err error) error {
 // aftermath settles and observes after an act. Whatever fails now, the input
 // may have had its effect (CLK-03).
 func (p *Page) aftermath(ctx context.Context, t aimed) (observe.Document, error) {
+	defer func() { p.log.Log(ctx, levelTiming, "act", t.spent.parts...) }()
+	t.spent.end("send")
 	nothingSent := t.found.Done
 	readiness, err := p.settle(ctx, t.world)
+	t.spent.end("settle")
 	p.mu.Lock()
 	nav := p.nav
 	p.mu.Unlock()
@@ -188,7 +193,9 @@ func (p *Page) aftermath(ctx context.Context, t aimed) (observe.Document, error)
 		var d observe.Document
 		bounded, cancel := context.WithTimeout(ctx, captureBound)
 		defer cancel()
-		if d, err = p.capture(bounded, plan{}); err == nil {
+		d, err = p.capture(bounded, plan{})
+		t.spent.end("look")
+		if err == nil {
 			d.Readiness = readiness
 			return d, nil
 		}
