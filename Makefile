@@ -58,9 +58,10 @@ bench-observe: build ## what seeing a page costs, beside @playwright/mcp in the 
 	@scripts/need browser npm
 	$(GO) run ./internal/testkit/seebench --bin bin
 
-bench-act: build ## what acting on a page costs, beside @playwright/mcp in the same run
+bench-act: build ## what acting on a page costs, beside @playwright/mcp in the same run, and where our time goes
 	@scripts/need browser npm
 	$(GO) run ./internal/testkit/seebench --bin bin --acts
+	$(GO) test -run '^$$' -bench BenchmarkAct -benchtime 9x ./internal/browser/driver
 
 bench-classifier: ## what the consequence classifier gets right on translated labels, per language, and what it costs
 	$(GO) run ./internal/testkit/classbench
