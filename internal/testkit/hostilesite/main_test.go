@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func (s *stage) Errorf(format string, args ...any) {
 func (s *stage) Failed() bool        { return false }
 func (s *stage) Logf(string, ...any) {}
 
-// bench is one `chaperone up`, an agent of it, and the hostile site.
+// bench is one `chaperone up` and the hostile site.
 type bench struct {
 	person product.Person
 	stage  stage
@@ -74,7 +75,8 @@ type bench struct {
 	site   *hostilesite.Site
 	data   string
 	run    *product.Running
-	agent  *product.Agent
+
+	mu     sync.Mutex
 	agents []*product.Agent
 	tried  []tried
 }
@@ -85,13 +87,21 @@ type tried struct {
 	silent         bool
 }
 
-// begin lends the programs to the test; they are started if they do not run.
+// lane is one agent after another, each with a browser of its own. A lane is
+// for one test at a time.
+type lane struct {
+	*bench
+	stage stage
+	agent *product.Agent
+}
+
+// begin starts the programs if they do not run.
 func (b *bench) begin(t testing.TB) {
 	t.Helper()
-	b.stage.TB = t
 	if b.run != nil {
 		return
 	}
+	b.stage.TB = t
 	var err error
 	if b.dir, err = os.MkdirTemp("", "ch-"); err != nil {
 		t.Fatal(err)
@@ -109,22 +119,33 @@ func (b *bench) begin(t testing.TB) {
 
 // open brings the agent to an address. One whose browser has not come back from
 // the last page is replaced.
-func (b *bench) open(address string) product.Answer {
-	b.stage.Helper()
+func (l *lane) open(t testing.TB, address string) product.Answer {
+	t.Helper()
+	l.stage.TB = t
 	var v product.Answer
 	for range 2 {
-		if b.agent == nil {
-			b.agent = b.person.Agent(&b.stage, b.data, "--ephemeral", "--origin", practice.URL(hostilesite.Host, ""))
-			b.agents = append(b.agents, b.agent)
+		if l.agent == nil {
+			l.agent = l.person.Agent(&l.stage, l.data, "--ephemeral", "--origin", practice.URL(hostilesite.Host, ""))
+			l.mu.Lock()
+			l.agents = append(l.agents, l.agent)
+			l.mu.Unlock()
 		}
-		if v = b.agent.Call("browser.navigate", map[string]string{"url": address}); v.Code == "" {
+		if v = l.agent.Call("browser.navigate", map[string]string{"url": address}); v.Code == "" {
 			return v
 		}
-		b.agent.Close()
-		b.agent = nil
+		l.agent.Close()
+		l.agent = nil
 	}
-	b.stage.Fatalf("open %s: %s %s", address, v.Code, v.Message)
+	t.Fatalf("open %s: %s %s", address, v.Code, v.Message)
 	return v
+}
+
+// end ends the lane's agent.
+func (l *lane) end() {
+	for _, f := range slices.Backward(l.stage.undo) {
+		f()
+	}
+	l.agent, l.stage.undo = nil, nil
 }
 
 // close ends all, and says what was wrong from first to last: forbidden
@@ -134,14 +155,13 @@ func (b *bench) close() []error {
 		return nil
 	}
 	found := b.late()
-	family := leak.ByMarker(b.dir)
 	for _, f := range slices.Backward(b.stage.undo) {
 		f()
 	}
 	found = append(found, b.stage.failed...)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if left, err := leak.Survivors(ctx, family); err != nil || len(left) > 0 {
+	if left, err := leak.Survivors(ctx, leak.ByMarker(b.dir)); err != nil || len(left) > 0 {
 		found = append(found, fmt.Errorf("processes are left: %v %v", left, err))
 	}
 	egress, err := os.ReadFile(filepath.Join(b.data, "egress.jsonl"))
@@ -184,35 +204,35 @@ func (b *bench) outputs() (found []error) {
 	return append(found, err)
 }
 
-// do opens a page, gets the act approved, lets the page change, acts, and acts
-// once more with the same yes. It returns the answer and the page's number.
-func (b *bench) do(t testing.TB, body, later string, kind, target string, more map[string]any) (product.Answer, string) {
+// do opens a page, gets the act approved, lets the page change, and acts; then
+// once more with the same yes, unless nothing was sent. It returns the answer
+// and the page's number.
+func (l *lane) do(t testing.TB, body, later string, kind, target string, more map[string]any) (product.Answer, string) {
 	t.Helper()
-	b.begin(t)
-	id, address := b.site.Page(body, later)
-	page := b.open(address)
+	id, address := l.site.Page(body, later)
+	page := l.open(t, address)
 	args := map[string]any{"kind": kind, "expected_revision": page.Revision, "ref": find(t, page, target)}
 	for k, v := range more {
 		args[k] = v
 	}
-	act := func() product.Answer { return b.agent.Call("browser.act", args) }
+	act := func() product.Answer { return l.agent.Call("browser.act", args) }
 	answer := act()
-	if answer.Approval != nil {
-		if got := b.person.Run(t, b.data, "approvals", "approve", answer.Approval.ID); got.Status != 0 {
-			t.Fatalf("approve: %s", got.Err)
-		}
-		if later != "" {
-			if err := b.site.Change(id, patience); err != nil {
-				t.Fatal(err)
-			}
-		}
-		answer = act()
+	if answer.Approval == nil {
+		return answer, id
 	}
-	if again := act(); again.Code == "" {
-		if answer.Code == "" || answer.Code == "tool.browser.outcome_unknown" {
+	if got := l.person.Run(t, l.data, "approvals", "approve", answer.Approval.ID); got.Status != 0 {
+		t.Fatalf("approve: %s", got.Err)
+	}
+	if later != "" {
+		if err := l.site.Change(id, patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer = act()
+	if answer.Code == "" || hostilesite.Sent(answer.Code) {
+		if again := act(); again.Code == "" {
 			t.Errorf("one yes was used twice: %q, then done", answer.Code)
 		}
-		answer = again // what was refused for the moment is still approved
 	}
 	return answer, id
 }
@@ -234,12 +254,15 @@ func find(t testing.TB, page product.Answer, name string) string {
 }
 
 // verdict waits for an effect that was said, leaves the page, and judges.
-func (b *bench) verdict(name, id string, answer product.Answer, silent bool) error {
+func (l *lane) verdict(t testing.TB, name, id string, answer product.Answer, silent bool) error {
+	t.Helper()
 	if answer.Code == "" && !silent {
-		b.site.Await(id, patience, func(words []string) bool { return slices.Contains(words, hostilesite.OK) })
+		l.site.Await(id, patience, func(words []string) bool { return slices.Contains(words, hostilesite.OK) })
 	}
-	_, end := b.site.Page("<h1>End</h1>", "")
-	b.open(end)
-	b.tried = append(b.tried, tried{name, id, answer.Code, silent})
-	return hostilesite.Judge(answer.Code, b.site.Effects(id), silent)
+	_, end := l.site.Page("<h1>End</h1>", "")
+	l.open(t, end)
+	l.mu.Lock()
+	l.tried = append(l.tried, tried{name, id, answer.Code, silent})
+	l.mu.Unlock()
+	return hostilesite.Judge(answer.Code, l.site.Effects(id), silent)
 }

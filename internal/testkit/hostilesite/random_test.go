@@ -96,7 +96,7 @@ var changes = []change{
 	{`const n = document.createElement('div'); n.style.cssText = 'position:fixed;inset:0;z-index:9999'; n.onclick = () => tell('bad overlay'); document.body.append(n)`, false},
 	{`const n = document.createElement('div'); n.popover = 'manual'; n.style.cssText = 'inset:0;margin:0;width:100%;height:100%'; n.onclick = () => tell('bad popover'); document.body.append(n); n.showPopover()`, false},
 	{`x.addEventListener('pointerdown', () => { location = '/bad/$ID'; })`, false},
-	{`location = '/bad/$ID'`, true},
+	{`location = '/bad/$ID'`, false},
 	{`for (const k of ['innerText', 'textContent', 'isConnected', 'parentNode', 'labels', 'form']) for (const of of [Node, Element, HTMLElement, HTMLInputElement, HTMLButtonElement]) {
 		const d = Object.getOwnPropertyDescriptor(of.prototype, k); if (d?.get) Object.defineProperty(of.prototype, k, { ...d, get() { return d.get.call(this === x && y instanceof this.constructor ? y : this); } }); }`, false},
 }
@@ -106,6 +106,9 @@ var changes = []change{
 // happens, and "done" is never said without it (OBS-01, CLK-03, GUARD-02,
 // GUARD-04, GATE-07).
 func TestRandomPages(t *testing.T) {
+	shared.begin(t)
+	l := &lane{bench: &shared}
+	defer l.end()
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(r, "controls")
 		of, at := rapid.SampledFrom(controls), rapid.SampledFrom(places)
@@ -123,11 +126,11 @@ func TestRandomPages(t *testing.T) {
 		body.WriteString(settle)
 		c := rapid.SampledFrom(changes).Draw(r, "change")
 		later := fmt.Sprintf("const x = all.get('c%d'), y = all.get('c%d'); %s", x, y, c.js)
-		answer, id := shared.do(t, body.String(), later, chosen.kind, fmt.Sprint("Control ", x), chosen.more)
+		answer, id := l.do(t, body.String(), later, chosen.kind, fmt.Sprint("Control ", x), chosen.more)
 		if c.js == "" && answer.Code != "" {
 			r.Fatalf("an honest page: %s %s", answer.Code, answer.Message)
 		}
-		if err := shared.verdict("random page "+id, id, answer, c.silent); err != nil {
+		if err := l.verdict(t, "random page "+id, id, answer, c.silent); err != nil {
 			r.Fatal(err)
 		}
 	})

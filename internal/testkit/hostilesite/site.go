@@ -99,6 +99,7 @@ func (s *Site) Page(body, later string) (id, address string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><title>Page %s</title><script>
 const tell = (word) => { const to = new XMLHttpRequest(); to.open('POST', location.origin + '/told/%s', false); to.send(String(word)); };
+window.tell = tell;
 localStorage.setItem('secret', '%s');</script><input type=hidden value="%s">`, id, id, s.canary, html.EscapeString(s.canary))
 	b.WriteString(strings.NewReplacer("$ID", id, "$HOST", "https://"+Host, "$FRAMED", "https://"+Framed, "$FORBIDDEN", "https://"+Forbidden).Replace(body))
 	if later != "" {
