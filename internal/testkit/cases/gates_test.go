@@ -53,6 +53,9 @@ func TestCase58JudgedByTheLiveControl(t *testing.T) {
 		for _, kind := range []action.Kind{action.Click, action.Press} {
 			var key *string
 			if kind == action.Press {
+				if !slices.Contains([]string{"Pay now", "Continue", "Go"}, name) {
+					continue
+				}
 				key = new("Enter")
 			}
 			if err := under(c.Open(`<title>Judged</title>`+control), kind, name, key); !fault.Is(err, fault.GrantNotApplicable) {
