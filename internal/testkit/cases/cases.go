@@ -184,14 +184,17 @@ func (c *Case) Serve(host, name, body string) string {
 func (c *Case) Later(js string) (script string, run func()) {
 	released := make(chan struct{})
 	word := fmt.Sprint("later ", time.Now().UnixNano())
-	address := c.Handle(Host, strings.ReplaceAll(word, " ", "/"), func(_ http.ResponseWriter, r *http.Request) {
+	address := c.Handle(Host, strings.ReplaceAll(word, " ", "/"), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream") // which no page is waited for because of
+		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-released:
+			_, _ = io.WriteString(w, "data: now\n\n")
 		case <-r.Context().Done():
 		}
 	})
 	path := strings.TrimPrefix(address, "https://"+Host)
-	return `<script>setTimeout(() => fetch('` + path + `').then(() => { ` + js + `; tell('` + word + `'); }), 1)</script>`, func() {
+	return `<script>{ const stream = new EventSource('` + path + `'); stream.onmessage = () => { stream.close(); ` + js + `; tell('` + word + `'); }; }</script>`, func() {
 		c.Helper()
 		close(released)
 		c.Await(word)
