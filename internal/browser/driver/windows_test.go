@@ -102,7 +102,7 @@ func TestNewWindows(t *testing.T) {
 		}
 		d = b.reported(t, d, c.told)
 	}
-	d = b.alive(t, d)
+	b.alive(t, d)
 	if !strings.Contains(b.effects(), "null%3Dtrue") {
 		t.Error("the page was given a window")
 	}

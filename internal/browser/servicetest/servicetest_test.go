@@ -102,7 +102,7 @@ type unlimited struct{ *fake.Service }
 
 func (s unlimited) Do(ctx context.Context, h lease.Held, p grant.Permit, r action.Request) (observe.Document, error) {
 	if p.Constraint() != nil {
-		return unpermitted{s.Service}.Do(ctx, h, p, r)
+		return unpermitted(s).Do(ctx, h, p, r)
 	}
 	return s.Service.Do(ctx, h, p, r)
 }
@@ -220,7 +220,7 @@ func (s boasts) Upload(ctx context.Context, h lease.Held, p grant.Permit, _ acti
 	if err != nil {
 		return observe.Document{}, err
 	}
-	return unpermitted{s.Service}.Do(ctx, h, p, look)
+	return unpermitted(s).Do(ctx, h, p, look)
 }
 
 type lax struct{ *fake.Service }

@@ -32,7 +32,7 @@ func TestCase01HandlesDoNotSlide(t *testing.T) {
 	script, run := c.Later(`l.append(l.children[0]); const n = document.createElement('button'); n.textContent = 'Two'; n.onclick = () => tell('double'); l.prepend(n)`)
 	v := c.Open(`<title>Moved</title>` + three + script)
 	run()
-	v = c.Must(v, action.Click, "One")
+	c.Must(v, action.Click, "One")
 	script, run = c.Later(`l.children[1].textContent = 'Delete all'; l.children[1].onclick = () => tell('deleted')`)
 	v = c.Open(`<title>Used again</title>` + three + script)
 	run()
