@@ -62,7 +62,7 @@ func New(c Config) (*Access, error) {
 // device and its audit entry are stored together. Errors: Forbidden,
 // MalformedRequest, NotFound for a session that does not live.
 func (a *Access) Pair(ctx context.Context, by caller.Caller, name string, role caller.Role, sessionID string) (device.Device, secret.Text, error) {
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return device.Device{}, secret.Text{}, err
 	}
 	if !presentable(name) {
@@ -158,7 +158,7 @@ func (a *Access) seen(ctx context.Context, d device.Device) {
 // Devices lists the newest 200 of the owner's devices that may still
 // authenticate.
 func (a *Access) Devices(ctx context.Context, by caller.Caller) (list []device.Device, err error) {
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return nil, err
 	}
 	err = a.Store.View(ctx, by.Scope, func(tx store.Tx) error {
@@ -171,7 +171,7 @@ func (a *Access) Devices(ctx context.Context, by caller.Caller) (list []device.D
 // Revoke ends a device for good; revoking a revoked one changes nothing.
 // Errors: Forbidden, NotFound.
 func (a *Access) Revoke(ctx context.Context, by caller.Caller, fingerprint string) error {
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	d, err := a.Store.Device(ctx, fingerprint)
@@ -196,13 +196,6 @@ func (a *Access) note(tx store.Tx, by caller.Caller, kind audit.Kind, subject, d
 
 // system is this program acting for the scope.
 func system(scope caller.Scope) caller.Caller { return caller.Caller{Scope: scope, Role: caller.Owner} }
-
-func owner(by caller.Caller) error {
-	if by.Role != caller.Owner || !by.Scope.Valid() {
-		return fault.New(fault.Forbidden, "Only the owner's devices may do this. Nothing was changed.")
-	}
-	return nil
-}
 
 // presentable reports whether a name can be shown without hiding or reordering
 // what is around it.

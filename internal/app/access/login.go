@@ -119,7 +119,7 @@ func (a *Access) stale(d device.Device) bool {
 // devices it leaves out the oldest.
 func (a *Access) EndConsoles(ctx context.Context, scope caller.Scope) error {
 	by := system(scope)
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	return public(a.Store.Tx(ctx, scope, func(tx store.Tx) error {

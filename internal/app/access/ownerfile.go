@@ -27,7 +27,7 @@ const maxCredential = 512
 // must exist.
 func (a *Access) OwnerFile(ctx context.Context, scope caller.Scope, path string) error {
 	by := system(scope)
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	credential, exposed, err := readCredential(path)

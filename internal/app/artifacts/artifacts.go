@@ -131,7 +131,7 @@ func (a *Artifacts) List(ctx context.Context, by caller.Caller, session string) 
 
 // Content is an image of a session with its bytes, for its owner.
 func (a *Artifacts) Content(ctx context.Context, by caller.Caller, session, id string) (artifact.Payload, error) {
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return artifact.Payload{}, err
 	}
 	p, err := a.resolve(ctx, by.Scope, session, id)
@@ -143,7 +143,7 @@ func (a *Artifacts) Content(ctx context.Context, by caller.Caller, session, id s
 
 // Remove deletes one image. NotFound when the session has no such one.
 func (a *Artifacts) Remove(ctx context.Context, by caller.Caller, session, id string) error {
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	a.mu.Lock()
@@ -284,17 +284,10 @@ func (a *Artifacts) note(tx store.Tx, by caller.Caller, kind audit.Kind, id stri
 }
 
 func (a *Artifacts) view(ctx context.Context, by caller.Caller, fn func(store.Tx) error) error {
-	if err := owner(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	return public(a.Store.View(ctx, by.Scope, fn))
-}
-
-func owner(by caller.Caller) error {
-	if by.Role != caller.Owner || !by.Scope.Valid() {
-		return fault.New(fault.Forbidden, "Only the owner's devices may do this. Nothing was changed.")
-	}
-	return nil
 }
 
 // public gives the store's errors their codes.

@@ -35,7 +35,7 @@ const (
 // is open (CER-03). Errors: NotFound, InvalidTransition, MalformedRequest,
 // Conflict, ProviderUnavailable; with every one of them nothing was recorded.
 func (o *Owner) BeginCeremony(ctx context.Context, by caller.Caller, profileID, loginURL string) (Begun, error) {
-	if err := allowed(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return Begun{}, err
 	}
 	release, err := o.locks.take(ctx, key{by.Scope, profileID})

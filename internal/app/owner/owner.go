@@ -95,7 +95,7 @@ func (o *Owner) Audit(ctx context.Context, by caller.Caller, after int64, limit 
 // tx runs fn in one transaction for an owner, and wakes who waits when it is
 // durable.
 func (o *Owner) tx(ctx context.Context, by caller.Caller, fn func(store.Tx) error) error {
-	if err := allowed(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	err := o.Store.Tx(ctx, by.Scope, fn)
@@ -106,18 +106,10 @@ func (o *Owner) tx(ctx context.Context, by caller.Caller, fn func(store.Tx) erro
 }
 
 func (o *Owner) view(ctx context.Context, by caller.Caller, fn func(store.Tx) error) error {
-	if err := allowed(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	return public(o.Store.View(ctx, by.Scope, fn))
-}
-
-// allowed refuses everybody but an owner's device.
-func allowed(by caller.Caller) error {
-	if by.Role != caller.Owner || !by.Scope.Valid() {
-		return fault.New(fault.Forbidden, "Only the owner's devices may do this. Nothing was changed.")
-	}
-	return nil
 }
 
 // public gives the store's errors their codes.

@@ -67,7 +67,7 @@ func (o *Owner) withCeremony(tx store.Tx, p profile.Profile) (Profile, error) {
 // earlier attempt left half done. Errors: MalformedRequest, Conflict for a key
 // that was used otherwise, ProviderUnavailable.
 func (o *Owner) CreateProfile(ctx context.Context, by caller.Caller, idempotencyKey string, origins []string) (Profile, error) {
-	if err := allowed(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return Profile{}, err
 	}
 	wanted, err := parseOrigins(origins)

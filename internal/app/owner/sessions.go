@@ -192,7 +192,7 @@ func (o *Owner) Stop(ctx context.Context, by caller.Caller) (Stopped, error) {
 // PairedDevices lists the newest 200 of the caller's scope that may still
 // authenticate.
 func (o *Owner) PairedDevices(ctx context.Context, by caller.Caller) ([]device.Device, error) {
-	if err := allowed(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return nil, err
 	}
 	list, err := o.Devices.Devices(ctx, by)
@@ -203,7 +203,7 @@ func (o *Owner) PairedDevices(ctx context.Context, by caller.Caller) ([]device.D
 // from its next request on. The session comes first: with it the device cannot
 // call anything any more, also if the second step has to be repeated.
 func (o *Owner) RevokeDevice(ctx context.Context, by caller.Caller, fingerprint string) error {
-	if err := allowed(by); err != nil {
+	if err := by.RequireOwner(); err != nil {
 		return err
 	}
 	d, err := o.Store.Device(ctx, fingerprint)

@@ -3,6 +3,8 @@
 // signature (TOOL-07: none of this ever comes from a tool argument).
 package caller
 
+import "github.com/chaperone-agents/chaperone/internal/base/fault"
+
 // Scope owns records: every record, key and query carries it, and a record of
 // another scope is indistinguishable from one that does not exist (PSM-11).
 type Scope struct {
@@ -31,4 +33,12 @@ type Caller struct {
 	Device  string // fingerprint of the local device, 32 hex characters
 	Role    Role
 	Session string // the one agent session an Agent device is bound to; empty for an Owner
+}
+
+// RequireOwner refuses everybody but an owner's device: Forbidden (TOOL-07).
+func (c Caller) RequireOwner() error {
+	if c.Role != Owner || !c.Scope.Valid() {
+		return fault.New(fault.Forbidden, "Only the owner's devices may do this. Nothing was changed.")
+	}
+	return nil
 }
