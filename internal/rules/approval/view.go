@@ -14,7 +14,7 @@ import (
 	"github.com/chaperone-agents/chaperone/internal/rules/observe"
 )
 
-// ViewID and UploadViewID name the shapes of View.
+// ViewID, UploadViewID and OpenViewID name the shapes of View.
 const (
 	ViewID       = "browser.act.v1"
 	UploadViewID = "browser.upload.v1"

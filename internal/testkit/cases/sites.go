@@ -67,9 +67,6 @@ func (c *Case) Cookies(address string) (out []string) {
 	return out
 }
 
-// Arrived is the number of requests of any kind that reached a host.
-func (c *Case) Arrived(host string) int { return len(c.group.site.Requests(host)) }
-
 // Connects are the destinations that were asked of the browser's only way out.
 func (c *Case) Connects() []string { return c.group.site.Connects() }
 
